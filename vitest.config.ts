@@ -1,11 +1,15 @@
 import { defineConfig } from 'vitest/config'
+import { CountReporter } from './test/support/count-reporter.ts'
+
+const conditions = ['@timebudget/source', 'module', 'node', 'development|production']
 
 export default defineConfig({
-  ssr: { resolve: { conditions: ['@timebudget/source', 'node', 'import', 'default'] } },
-  resolve: { conditions: ['@timebudget/source', 'node', 'import', 'default'] },
+  resolve: { conditions },
+  ssr: { resolve: { conditions } },
   test: {
     include: ['packages/*/test/**/*.test.ts', 'test/**/*.test.ts', 'examples/*/test/**/*.test.ts'],
-    exclude: ['**/node_modules/**', '**/dist/**'],
+    exclude: ['**/node_modules/**', '**/dist/**', 'test/support/**'],
+    reporters: ['default', new CountReporter()],
     pool: 'forks',
     execArgv: ['--expose-gc'],
     testTimeout: 20_000,
