@@ -1,0 +1,122 @@
+import { channel as diagnosticsChannel } from 'node:diagnostics_channel'
+import type { Deadline } from './deadline.ts'
+import type { LedgerEntry } from './ledger.ts'
+import type { Outcome } from './outcome.ts'
+
+/** A kind of event: a channel of `node:diagnostics_channel` and the shape of what is published on it. */
+export interface EventChannel<Payload> {
+  /** The channel's name, for `diagnostics_channel.subscribe`. */
+  readonly name: string
+  /** Whether anybody listens. */
+  readonly observed: boolean
+  /** Builds the payload and hands it out, if anybody listens; never throws. */
+  publish(build: () => Payload): void
+  /** Listens until the returned function is called. What the listener throws is warned about and hurts nobody. */
+  subscribe(listener: (payload: Payload) => void): () => void
+}
+
+/** How a request came by its budget. */
+export type DeadlineSource = 'header' | 'default' | 'route' | 'local'
+
+/** A request has got its deadline. */
+export interface RequestStarted {
+  readonly deadline: Deadline
+  readonly source: DeadlineSource
+  /** Whether the caller asked for more than `max`. */
+  readonly clamped: boolean
+  /** The framework's or Node's request. */
+  readonly request: object
+}
+
+/** A request is over, in exactly one way. Milliseconds. */
+export interface RequestFinished extends RequestStarted {
+  readonly outcome: Outcome
+  /** The HTTP status that was sent, if any was. */
+  readonly status: number | undefined
+  readonly elapsed: number
+  /** How long after its deadline it ended; 0 if in time. */
+  readonly overrun: number
+  /** How the client left, if it did: `client_fin`, `client_reset`, `h2_rst_8`, ... */
+  readonly goneBy: string | undefined
+}
+
+/** An operation has begun. */
+export interface OperationStarted {
+  readonly deadline: Deadline
+  readonly entry: LedgerEntry
+}
+
+/** An operation has ended; `error` is what it failed with, if it did. */
+export interface OperationFinished extends OperationStarted {
+  readonly error: unknown
+}
+
+/** Work that went on after its end came to a result that nobody gets. */
+export interface WorkLate {
+  readonly kind: 'answer' | 'operation'
+  /** The operation's name. */
+  readonly operation: string | undefined
+  readonly deadline: Deadline
+  /** Milliseconds after the end. */
+  readonly lateBy: number
+}
+
+/** A header that could not be read, and was therefore ignored or rejected. */
+export interface HeaderMalformed {
+  readonly header: string
+  /** Cut and cleaned of control characters; it came from a stranger. */
+  readonly value: string
+  readonly peer: string | undefined
+}
+
+/** A peer's clock differs from ours by this many milliseconds, transit included. */
+export interface SkewMeasured {
+  readonly peer: string
+  readonly skew: number
+  /** Whether it is 20 ms or more, and was not yet said of this peer in the last minute. */
+  readonly worthWarning: boolean
+}
+
+function defineEvent<Payload>(name: string): EventChannel<Payload> {
+  const channel = diagnosticsChannel(name)
+  return {
+    name,
+    get observed(): boolean {
+      return channel.hasSubscribers
+    },
+    publish(build): void {
+      if (!channel.hasSubscribers) return
+      try {
+        channel.publish(build())
+      } catch (error) {
+        warnOfObserver(name, error)
+      }
+    },
+    subscribe(listener): () => void {
+      // Node turns what a subscriber throws into an uncaught exception
+      const guarded = (payload: unknown): void => {
+        try {
+          listener(payload as Payload)
+        } catch (error) {
+          warnOfObserver(name, error)
+        }
+      }
+      channel.subscribe(guarded)
+      return function unsubscribe(): void {
+        channel.unsubscribe(guarded)
+      }
+    },
+  }
+}
+
+function warnOfObserver(name: string, error: unknown): void {
+  process.emitWarning(`a listener of ${name} failed: ${String(error)}`, 'TimeBudgetWarning')
+}
+
+export const requestStarted: EventChannel<RequestStarted> = defineEvent('timebudget:request.started')
+export const requestFinished: EventChannel<RequestFinished> = defineEvent('timebudget:request.finished')
+export const operationStarted: EventChannel<OperationStarted> = defineEvent('timebudget:operation.started')
+export const operationFinished: EventChannel<OperationFinished> = defineEvent('timebudget:operation.finished')
+export const workLate: EventChannel<WorkLate> = defineEvent('timebudget:work.late')
+export const headerMalformed: EventChannel<HeaderMalformed> = defineEvent('timebudget:header.malformed')
+export const skewMeasured: EventChannel<SkewMeasured> = defineEvent('timebudget:skew.measured')

@@ -1,0 +1,52 @@
+export { Deadline, type ChildOptions, type DeadlineOptions, remainingOf } from './deadline.ts'
+export { bind, currentDeadline, detach, runWithDeadline } from './current.ts'
+export { operation } from './operation.ts'
+export {
+  type OperationOptions,
+  type OperationScope,
+  type RunningOperation,
+  startOperation,
+} from './running-operation.ts'
+export { Ledger, type LedgerEntry, type LedgerOpening } from './ledger.ts'
+export { isOutcome, type Outcome, outcomes } from './outcome.ts'
+export {
+  BudgetTooSmallError,
+  CancelledError,
+  CircuitOpenError,
+  ClientClosedError,
+  ConnectTimeoutError,
+  DeadlineExceededError,
+  type ErrorDetails,
+  findTimeBudgetError,
+  FirstTokenTimeoutError,
+  isTimeBudgetError,
+  OperationTimeoutError,
+  outcomeOf,
+  OverloadedError,
+  ShutdownError,
+  StreamStalledError,
+  TimeBudgetError,
+  type TimeBudgetErrorCode,
+  TotalTimeoutError,
+  UpstreamError,
+} from './errors.ts'
+export {
+  type DeadlineSource,
+  type EventChannel,
+  type HeaderMalformed,
+  headerMalformed,
+  type OperationFinished,
+  operationFinished,
+  type OperationStarted,
+  operationStarted,
+  type RequestFinished,
+  requestFinished,
+  type RequestStarted,
+  requestStarted,
+  type SkewMeasured,
+  skewMeasured,
+  type WorkLate,
+  workLate,
+} from './events.ts'
+export { type Clock, type ClockTimer, systemClock } from './clock.ts'
+export type { Duration, Floor } from './duration.ts'

@@ -1,0 +1,159 @@
+import { ambient } from './ambient.ts'
+import type { DeadlineWatcher } from './armed.ts'
+import { currentDeadline, runWithDeadline } from './current.ts'
+import { adopt, type Deadline, internals } from './deadline.ts'
+import { type Duration, type Floor, parseDuration, parseFloor } from './duration.ts'
+import { findTimeBudgetError, outcomeOf, type TimeBudgetError } from './errors.ts'
+import { operationFinished, operationStarted, workLate } from './events.ts'
+import type { LedgerEntry } from './ledger.ts'
+import type { Outcome } from './outcome.ts'
+import { budgetTooSmall } from './reasons.ts'
+
+/** What an operation may take. */
+export interface OperationOptions {
+  /** Its own limit; never more than what is left of the request. */
+  readonly timeout?: Duration | undefined
+  /** Not worth starting with less than this. */
+  readonly floor?: Floor | undefined
+  /** Kept back for what comes after it. */
+  readonly reserve?: Duration | undefined
+  /** The deadline it stands under, in place of the ambient one. */
+  readonly deadline?: Deadline | undefined
+}
+
+/** What the work of an operation gets. */
+export interface OperationScope {
+  readonly deadline: Deadline
+  readonly signal: AbortSignal
+  /** Milliseconds it may take, `Infinity` if nothing bounds it; for clients that take a timeout. */
+  readonly timeout: number
+}
+
+/**
+ * An operation that has begun. It ends once: by `end`, by `fail`, or by its deadline, whichever comes first.
+ * `operation()` does all of this for a function; this is for work whose end is elsewhere, such as a stream's.
+ */
+export class RunningOperation implements OperationScope, DeadlineWatcher {
+  readonly deadline: Deadline
+  readonly timeout: number
+  readonly entry: LedgerEntry
+  #onDeadline: ((reason: TimeBudgetError) => void) | undefined
+  /** Whether the work may skip async context: its deadline was handed over, and nobody uses the ambient one. */
+  readonly #explicit: boolean
+  #over = false
+
+  constructor(deadline: Deadline, entry: LedgerEntry, options: { readonly explicit: boolean }) {
+    this.#explicit = options.explicit
+    this.deadline = deadline
+    this.timeout = deadline.budget
+    this.entry = entry
+    internals.setOperation(deadline, entry)
+    operationStarted.publish(() => ({ deadline, entry }))
+    internals.watch(deadline, this, { hold: true })
+  }
+
+  get signal(): AbortSignal {
+    return this.deadline.signal
+  }
+
+  /** Ends it; returns the deadline's reason if that came first, and `undefined` if this is the end. */
+  end(outcome: Outcome = 'ok', error?: unknown): TimeBudgetError | undefined {
+    if (this.#over) return this.deadline.reason
+    const reason = this.deadline.reason
+    this.#close(reason?.outcome ?? outcome, reason ?? error)
+    if (reason === undefined) this.deadline.settle()
+    else this.deadline.cancel()
+    return reason
+  }
+
+  /** Ends it with a failure; returns what to throw: the deadline's reason if that came first, else the error itself. */
+  fail(error: unknown): unknown {
+    return this.end(outcomeOf(error), error) ?? error
+  }
+
+  /** Runs the work in this operation and ends the operation with it; what the work does after the end is swallowed. */
+  run<T>(work: (scope: OperationScope) => Promise<T> | T): Promise<T> {
+    return new Promise<T>((resolve, reject) => {
+      this.#onDeadline = reject
+      this.#start(work).then(
+        (value) => {
+          if (this.#over) return this.#reportLate(undefined)
+          const reason = this.end()
+          if (reason === undefined) resolve(value)
+          else reject(reason)
+        },
+        (error: unknown) => {
+          if (this.#over) return this.#reportLate(error)
+          reject(this.fail(error))
+        },
+      )
+    })
+  }
+
+  isOver(): boolean {
+    return this.#over
+  }
+
+  deadlineEnded(reason: TimeBudgetError): void {
+    if (this.#over) return
+    this.#close(reason.outcome, reason)
+    this.#onDeadline?.(reason)
+  }
+
+  async #start<T>(work: (scope: OperationScope) => Promise<T> | T): Promise<T> {
+    if (this.#explicit && !ambient.used) return work(this)
+    return runWithDeadline(this.deadline, () => work(this))
+  }
+
+  #close(outcome: Outcome, error: unknown): void {
+    this.#over = true
+    this.deadline.ledger.close(this.entry, outcome)
+    operationFinished.publish(() => ({ deadline: this.deadline, entry: this.entry, error }))
+  }
+
+  #reportLate(error: unknown): void {
+    const reason = this.deadline.reason
+    // work that heeds its signal fails with the reason: that is an end in time
+    if (error !== undefined && findTimeBudgetError(error) === reason) return
+    const lateBy = this.deadline.elapsed() - (this.entry.spent ?? 0)
+    workLate.publish(() => ({ kind: 'operation', operation: this.entry.path, deadline: this.deadline, lateBy }))
+  }
+}
+
+/**
+ * Begins an operation under the given or ambient deadline; without one, under its own `timeout` alone.
+ * @throws BudgetTooSmallError if less than the floor is left after the reserve; the deadline's reason if it has ended;
+ *   TypeError if an option is unreadable.
+ */
+export function startOperation(name: string, options: OperationOptions = {}): RunningOperation {
+  const given = options.deadline ?? currentDeadline()
+  const parent = given === undefined ? undefined : adopt(given)
+  const floor = options.floor === undefined ? 0 : parseFloor(options.floor, 'floor')
+  const reserve = options.reserve === undefined ? 0 : parseDuration(options.reserve, 'reserve')
+  const deadline = internals.forOperation(parent, { timeout: options.timeout, reserve: options.reserve, label: name })
+  const remaining = parent === undefined ? deadline.remaining() : parent.remaining()
+  const entry = deadline.ledger.open({
+    name,
+    parent: parent === undefined ? undefined : internals.operationOf(parent),
+    remaining,
+    granted: deadline.budget,
+    floor,
+    reserve,
+  })
+  const refusal = parent === undefined ? undefined : refuse(name, parent, { needed: floor + reserve, remaining })
+  if (refusal === undefined) return new RunningOperation(deadline, entry, { explicit: options.deadline !== undefined })
+  deadline.ledger.close(entry, refusal.outcome)
+  operationFinished.publish(() => ({ deadline, entry, error: refusal }))
+  throw refusal
+}
+
+function refuse(
+  operation: string,
+  parent: Deadline,
+  { needed, remaining }: { readonly needed: number; readonly remaining: number },
+): TimeBudgetError | undefined {
+  if (parent.reason !== undefined) return parent.reason
+  // with nothing left after the reserve the work would be cut off as it starts
+  if (remaining > needed || (remaining === needed && remaining > 0)) return undefined
+  return budgetTooSmall({ operation, needed, remaining, of: parent })
+}
