@@ -1,5 +1,5 @@
 import type { CodecName } from './codec.ts'
-import { defaultEmit } from './codecs.ts'
+import { codecs, defaultEmit } from './codecs.ts'
 
 /** What has to be known of a deadline to write it. */
 export interface SendableDeadline {
@@ -9,10 +9,22 @@ export interface SendableDeadline {
   readonly expiresAt: number
 }
 
-/** The headers that carry a deadline; none where nothing is left or the budget is endless. Never throws. */
+/**
+ * The headers that carry a deadline, their names in lower case; none where nothing is left or the budget is
+ * endless, and none that could not say it (900 ms in whole seconds). Never throws.
+ */
 export function encodeDeadline(
-  _deadline: SendableDeadline,
-  _emit: readonly CodecName[] = defaultEmit,
+  deadline: SendableDeadline,
+  emit: readonly CodecName[] = defaultEmit,
 ): Record<string, string> {
-  return {}
+  const headers: Record<string, string> = {}
+  const left = deadline.remaining()
+  // Written so that NaN sends nothing as well.
+  if (!(left > 0) || left === Infinity) return headers
+  for (const name of emit) {
+    const codec = codecs[name]
+    const value = codec.format(codec.kind === 'absolute' ? deadline.expiresAt : left)
+    if (value !== undefined) headers[codec.header] = value
+  }
+  return headers
 }
