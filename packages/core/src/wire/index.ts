@@ -1,6 +1,5 @@
 export { decodeDeadline } from './decode.ts'
 export type { Decoded, DecodeOptions, HeaderSource, Malformed } from './decode.ts'
-export { epochToSend } from './reconcile.ts'
 export type { WireDeadline } from './reconcile.ts'
 export { encodeDeadline } from './encode.ts'
 export type { SendableDeadline } from './encode.ts'

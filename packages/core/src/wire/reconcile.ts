@@ -6,7 +6,7 @@ import type { PeerClock } from './skew.ts'
 export interface WireDeadline {
   /** Milliseconds left on arrival; 0 or less means that it had expired. */
   readonly remaining: number
-  /** The absolute value received, epoch ms on the clock of whoever set it; see `epochToSend`. */
+  /** The absolute value received, epoch ms on the clock of whoever set it: it is what is sent on. */
   readonly epochMs?: number
   /** The header that decided; of a pair the relative one. */
   readonly codec: CodecName
@@ -44,21 +44,6 @@ export function earliestDeadline(
     if (earliest === undefined || candidate.remaining < earliest.remaining) earliest = candidate
   }
   return earliest
-}
-
-/**
- * The absolute value to send on: the one received, so that nothing drifts from hop to hop, unless it lies
- * further than the tolerance from this clock's view of what is left, so that only neighbours' clocks matter.
- * Whoever shortened `remaining` on the way leaves `epochMs` out.
- */
-export function epochToSend(
-  deadline: { readonly remaining: number; readonly epochMs?: number },
-  now: number,
-  skewTolerance: number = defaultTolerance,
-): number {
-  const own = Math.floor(now + deadline.remaining)
-  const received = deadline.epochMs
-  return received === undefined || Math.abs(received - own) > skewTolerance ? own : received
 }
 
 function hasAbsoluteCompanion(reading: HeaderReading, readings: readonly HeaderReading[]): boolean {

@@ -192,6 +192,12 @@ describe('the clocks of all peers', () => {
     }
   })
 
+  test('count a peer once', () => {
+    const clocks = new PeerClocks({ maxPeers: 4 })
+    for (const peer of ['a', 'b', 'c', 'a', 'c']) clocks.of(peer)
+    expect(clocks.size).toBe(3)
+  })
+
   test('forget a peer that is not', () => {
     const clocks = new PeerClocks({ maxPeers: 8 })
     const silent = clocks.of('silent')
