@@ -101,7 +101,6 @@ export default {
     'import/no-cycle': ['error', { ignoreTypes: true }],
     'import/no-default-export': 'error',
     'import/no-self-import': 'error',
-    'import/no-mutable-exports': 'error',
     'node/handle-callback-err': 'error',
     'promise/no-multiple-resolved': 'error',
     'typescript/consistent-type-exports': 'error',
@@ -131,7 +130,7 @@ export default {
     {
       files: ['packages/*/src/**'],
       rules: {
-        'max-lines': ['error', { max: 220, skipBlankLines: false, skipComments: false }],
+        'max-lines': ['error', { max: 350, skipBlankLines: true, skipComments: true }],
         'no-restricted-properties': ['error', ...unsafeSignals],
         'typescript/no-non-null-assertion': 'error',
       },
@@ -143,8 +142,9 @@ export default {
         'no-restricted-properties': ['error', ...unsafeSignals, ...clocksByOtherNames],
       },
     },
+    // The slow upstream of core/testing is slow in real time.
     {
-      files: ['packages/core/src/clock.ts'],
+      files: ['packages/core/src/clock.ts', 'packages/core/src/testing/**'],
       rules: { 'no-restricted-globals': 'off', 'no-restricted-properties': ['error', ...unsafeSignals] },
     },
     ...directionPerPackage,

@@ -31,6 +31,13 @@ function missingFrom(packed) {
   return paths.some((path) => path.startsWith('dist/')) ? missing : [...missing, 'dist/']
 }
 
+// A build does not delete what an earlier one wrote.
+function staleIn(packed) {
+  const paths = new Set(packed.files.map((file) => file.path))
+  const sourceOf = (path) => path.replace(/^dist\//, 'src/').replace(/\.js$/, '.ts')
+  return [...paths].filter((path) => /^dist\/.*\.js$/.test(path) && !paths.has(sourceOf(path)))
+}
+
 function passes(tool, ...args) {
   const script = join(root, 'node_modules', ...tool)
   const run = spawnSync(process.execPath, [script, ...args], { encoding: 'utf8' })
@@ -45,15 +52,19 @@ try {
     const packed = pack(folder, destination)
     const missing = missingFrom(packed)
     if (missing.length > 0) console.log(`${packed.name} is packed without ${missing.join(', ')}`)
+    const stale = staleIn(packed)
+    if (stale.length > 0) console.log(`${packed.name} is packed with outdated ${stale.join(', ')}`)
     const good = [
       missing.length === 0,
+      stale.length === 0,
       passes(['publint', 'src', 'cli.js'], packed.tarball, '--strict'),
       passes(
         ['@arethetypeswrong', 'cli', 'dist', 'index.js'],
         packed.tarball,
         '--profile',
         'esm-only',
-        '--quiet',
+        '--no-color',
+        '--no-emoji',
       ),
     ].every(Boolean)
     console.log(
