@@ -9,7 +9,7 @@ interface Ambient {
 
 // On globalThis, so that two copies of this package in one process share one ambient deadline.
 const key = Symbol.for('timebudget.deadline.v1')
-const registry: { [key]?: Ambient } = globalThis
+const registry = globalThis as typeof globalThis & { [key]?: Ambient }
 
 /** The process's one ambient store. */
 export const ambient: Ambient = (registry[key] ??= { storage: new AsyncLocalStorage(), used: false })

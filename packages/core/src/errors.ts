@@ -54,6 +54,13 @@ export abstract class TimeBudgetError extends Error {
     this.retryAfter = details.retryAfter
   }
 
+  /** Headers an answer made of this error carries; Express, Koa and Fastify send `error.headers` by themselves. */
+  get headers(): Readonly<Record<string, string>> {
+    const headers: Record<string, string> = { 'x-deadline-outcome': this.outcome }
+    if (this.retryAfter !== undefined) headers['retry-after'] = String(Math.max(1, Math.ceil(this.retryAfter / 1000)))
+    return headers
+  }
+
   get [brand](): true {
     return true
   }

@@ -1,12 +1,13 @@
 import type { CodecName } from './codec.ts'
 import type { HeaderReading } from './header.ts'
+import { defaultSkewTolerance } from './skew.ts'
 import type { PeerClock } from './skew.ts'
 
 /** A deadline as it was received. */
 export interface WireDeadline {
   /** Milliseconds left on arrival; 0 or less means that it had expired. */
   readonly remaining: number
-  /** The absolute value received, epoch ms on the clock of whoever set it: it is what is sent on. */
+  /** The absolute value received, epoch ms on the clock of whoever set it; sent on as long as our own clock agrees. */
   readonly epochMs?: number
   /** The header that decided; of a pair the relative one. */
   readonly codec: CodecName
@@ -20,8 +21,6 @@ interface ClockOptions {
   readonly skewTolerance?: number
   readonly peer?: PeerClock
 }
-
-const defaultTolerance = 50
 
 /** What ten digits can say at most; a sender that has more left writes this, so it measures nothing. */
 const saturated = 9_999_999_999
@@ -61,7 +60,7 @@ function candidateOf(
   const companion = relativeOf.get(codec.name)
   const relative = readings.find((other) => other.codec.name === companion)
   if (relative !== undefined) return ofPair(relative, value, now, options)
-  const tolerance = options.skewTolerance ?? defaultTolerance
+  const tolerance = options.skewTolerance ?? defaultSkewTolerance
   return { remaining: withinTolerance(value - now, tolerance), epochMs: value, codec: codec.name, charged: 0 }
 }
 
@@ -70,7 +69,7 @@ function ofPair(
   reading: HeaderReading,
   epochMs: number,
   now: number,
-  { peer, skewTolerance = defaultTolerance }: ClockOptions,
+  { peer, skewTolerance = defaultSkewTolerance }: ClockOptions,
 ): WireDeadline {
   const relative = reading.earliest
   const codec = reading.codec.name

@@ -6,6 +6,9 @@ export interface ClockReading {
   readonly skew: number
 }
 
+/** How far a peer's clock may be off before that counts, ms. */
+export const defaultSkewTolerance = 50
+
 /** Two windows of this length are remembered, so a step of either clock is forgotten after two minutes. */
 const windowLength = 60_000
 const samplesNeeded = 5
@@ -27,7 +30,7 @@ export class PeerClock {
   #warnedAt = -Infinity
 
   /** Takes one message's transit (ms), seen at epoch ms `at`, and says how much of it was waiting. */
-  observe(transit: number, at: number, tolerance: number = 50): ClockReading {
+  observe(transit: number, at: number, tolerance: number = defaultSkewTolerance): ClockReading {
     this.#turnWindow(at)
     const isKnown = this.#samples + this.#samplesBefore >= samplesNeeded
     this.#smallest = Math.min(this.#smallest, transit)

@@ -1,0 +1,79 @@
+import type { IncomingMessage } from 'node:http'
+import { Deadline, internals } from '../deadline.ts'
+import { parseFloor } from '../duration.ts'
+import { BudgetTooSmallError, DeadlineExceededError, type TimeBudgetError } from '../errors.ts'
+import { type DeadlineSource, headerMalformed, skewMeasured } from '../events.ts'
+import { type Decoded, decodeDeadline, PeerClocks, type WireDeadline } from '../wire/index.ts'
+import type { ResolvedServerOptions } from './options.ts'
+
+/** What a request's headers and the options come to. */
+export interface Arrival {
+  readonly deadline: Deadline
+  readonly source: DeadlineSource
+  /** Whether the caller asked for more than `max`. */
+  readonly clamped: boolean
+  /** Why the handler is not entered. */
+  readonly refusal: TimeBudgetError | undefined
+  /** Members for the refusal's body that show a caller whose clock is off what happened. */
+  readonly extra: Readonly<Record<string, number>> | undefined
+  /** The header that could not be read, where that is answered with 400. */
+  readonly malformedHeader: string | undefined
+}
+
+const peerClocks = new PeerClocks()
+
+/** Reads the deadline of a request that has just arrived. */
+export function readArrival(request: IncomingMessage, options: ResolvedServerOptions): Arrival {
+  const { clock, skewTolerance } = options
+  const peer = request.socket?.remoteAddress
+  const now = clock.epoch()
+  const decoded: Decoded =
+    options.trust(request) === 'ignore'
+      ? { malformed: [] }
+      : decodeDeadline(request.headers, options.accept, now, {
+          skewTolerance,
+          ...(peer === undefined ? {} : { peer: peerClocks.of(peer) }),
+        })
+  report(decoded, { peer, now })
+  const malformedHeader = options.malformed === 'reject' ? decoded.malformed[0]?.header : undefined
+  const received = decoded.deadline
+  if (received === undefined) {
+    const deadline = Deadline.after(options.budget, { clock })
+    const refusal = options.shutdown?.refusal
+    return { deadline, source: 'default', clamped: false, refusal, extra: undefined, malformedHeader }
+  }
+  const allowed = received.remaining - options.reserve
+  const clamped = allowed > options.max
+  const epochMs = clamped || received.epochMs === undefined ? undefined : received.epochMs - options.reserve
+  const deadline = internals.fromWire({ remaining: Math.min(allowed, options.max), epochMs, skewTolerance, clock })
+  const refusal = options.shutdown?.refusal ?? refuse(received, options)
+  return { deadline, source: 'header', clamped, refusal, extra: clockMembers(received, now), malformedHeader }
+}
+
+/** What is left too little to begin with, if it is. */
+function refuse(received: WireDeadline, { floor, reserve }: ResolvedServerOptions): TimeBudgetError | undefined {
+  const needed = parseFloor(floor, 'floor') + reserve
+  const remaining = Math.max(0, received.remaining)
+  const details = { budget: remaining, elapsed: 0, remaining }
+  if (remaining < needed || (remaining === needed && reserve > 0)) {
+    const message = `the request needs ${Math.ceil(needed)} ms, ${Math.floor(remaining)} ms were left when it arrived`
+    return new BudgetTooSmallError(message, details)
+  }
+  if (remaining > 0) return undefined
+  return new DeadlineExceededError('the deadline had passed when the request arrived', details)
+}
+
+function clockMembers({ epochMs, skew }: WireDeadline, serverNow: number): Readonly<Record<string, number>> | undefined {
+  if (epochMs === undefined) return undefined
+  return { serverNow, deadline: epochMs, ...(skew === undefined ? {} : { skewMs: Math.round(skew) }) }
+}
+
+function report(
+  { deadline, malformed }: Decoded,
+  { peer, now }: { readonly peer: string | undefined; readonly now: number },
+): void {
+  for (const { header, value } of malformed) headerMalformed.publish(() => ({ header, value, peer }))
+  const skew = deadline?.skew
+  if (skew === undefined || peer === undefined) return
+  skewMeasured.publish(() => ({ peer, skew, worthWarning: peerClocks.of(peer).takeWarning(now) !== undefined }))
+}

@@ -1,0 +1,10 @@
+export { type RequestListener, withDeadline } from './listener.ts'
+export {
+  type ExceededAnswer,
+  type ResolvedServerOptions,
+  resolveServerOptions,
+  type ServerOptions,
+  type Trust,
+} from './options.ts'
+export { deadlineOf, openRequest, openRequestOf, type OpenOptions, type OpenRequest } from './open-request.ts'
+export { type Problem, problemOf } from './answer.ts'

@@ -1,0 +1,29 @@
+import type { IncomingMessage, ServerResponse } from 'node:http'
+import { openRequest } from './open-request.ts'
+import { resolveServerOptions, type ServerOptions } from './options.ts'
+
+/** A listener of `node:http`'s `request` event; it may return a promise. */
+export type RequestListener = (request: IncomingMessage, response: ServerResponse) => unknown
+
+/**
+ * Puts every request of a plain `node:http` or `node:http2` server under its deadline.
+ *
+ *     createServer(withDeadline((request, response) => { ... }, { default: '3s' }))
+ *
+ * @throws TypeError that names the option which cannot be read.
+ */
+export function withDeadline(listener: RequestListener, options?: ServerOptions): RequestListener {
+  const resolved = resolveServerOptions(options)
+  return async function listenUnderDeadline(request, response) {
+    const open = openRequest(request, response, resolved)
+    if (open === undefined) return listener(request, response)
+    if (open.answered) return
+    try {
+      await open.run(() => listener(request, response))
+    } catch (error) {
+      if (open.fail(error)) return
+      if (!open.answered) throw error
+      process.emitWarning(`a listener failed after its request had been answered: ${String(error)}`, 'TimeBudgetWarning')
+    }
+  }
+}

@@ -1,0 +1,298 @@
+import type { IncomingMessage, ServerResponse } from 'node:http'
+import type { DeadlineWatcher } from '../armed.ts'
+import { runWithDeadline } from '../current.ts'
+import { Deadline, internals } from '../deadline.ts'
+import { parseFloor } from '../duration.ts'
+import { ClientClosedError, findTimeBudgetError, type TimeBudgetError } from '../errors.ts'
+import { type DeadlineSource, requestFinished, requestStarted, workLate } from '../events.ts'
+import { budgetTooSmall } from '../reasons.ts'
+import { formatServerTiming } from '../server-timing.ts'
+import { type Answer, answerFor, malformedAnswer, writeAnswer } from './answer.ts'
+import { type Arrival, readArrival } from './arrival.ts'
+import { type ClientObserver, ClientWatch } from './client-gone.ts'
+import { BegunBody } from './event-stream.ts'
+import { keepContext } from './keep-context.ts'
+import type { ResolvedServerOptions } from './options.ts'
+import { guardResponse, type OriginalMethods, type ResponseKeeper, sealResponse } from './response-guard.ts'
+import type { Stoppable } from './shutdown.ts'
+
+const openRequestKey = Symbol.for('timebudget.request.v1')
+type KnownRequest = IncomingMessage & { [openRequestKey]?: OpenRequest; readonly upgrade?: boolean }
+
+/** How a framework differs from a bare response. */
+export interface OpenOptions {
+  /** Called before a response is answered past the framework: the place to hand over headers it keeps itself. */
+  readonly beforeAnswer?: (() => void) | undefined
+}
+
+/** A request under its deadline: whoever ends it first, the answer, the client or the clock, ends it alone. */
+export class OpenRequest implements DeadlineWatcher, ClientObserver, ResponseKeeper, Stoppable {
+  readonly #request: IncomingMessage
+  readonly #response: ServerResponse
+  readonly #options: ResolvedServerOptions
+  readonly #arrival: Arrival
+  readonly #beforeAnswer: (() => void) | undefined
+  readonly #original: OriginalMethods
+  readonly #client: ClientWatch
+  readonly #body = new BegunBody()
+  readonly #tightened: Deadline[] = []
+  #reason: TimeBudgetError | undefined
+  #goneBy: string | undefined
+  #tellEnded: (() => void) | undefined
+  #isAnswering = false
+  #isSealed = false
+  #isOver = false
+
+  constructor(
+    request: IncomingMessage,
+    response: ServerResponse,
+    options: ResolvedServerOptions,
+    { beforeAnswer }: OpenOptions,
+  ) {
+    this.#request = request
+    this.#response = response
+    this.#options = options
+    this.#beforeAnswer = beforeAnswer
+    this.#arrival = readArrival(request, options)
+    this.#original = guardResponse(response, this)
+    this.#client = new ClientWatch(request, response, this)
+  }
+
+  /** The deadline that rules now: the request's, or a route's tighter one. */
+  get deadline(): Deadline {
+    return this.#tightened.at(-1) ?? this.#arrival.deadline
+  }
+
+  /** Whether it has been answered, so that no handler is to be entered. */
+  get answered(): boolean {
+    return this.#reason !== undefined || this.#isSealed
+  }
+
+  /** Settles once it has ended otherwise than by its handler's answer. */
+  get ended(): Promise<void> {
+    if (this.answered) return Promise.resolve()
+    return new Promise((resolve) => {
+      const before = this.#tellEnded
+      this.#tellEnded = () => {
+        before?.()
+        resolve()
+      }
+    })
+  }
+
+  begin(): void {
+    const { deadline, source, clamped, refusal, extra, malformedHeader } = this.#arrival
+    requestStarted.publish(() => ({ deadline, source, clamped, request: this.#request }))
+    if (this.#options.ambient) {
+      keepContext(this.#request, () => this.deadline)
+      keepContext(this.#response, () => this.deadline)
+    }
+    internals.watch(deadline, this, { hold: false })
+    this.#client.start()
+    if (this.#isOver) return
+    this.#options.shutdown?.enter(this)
+    if (malformedHeader !== undefined) this.#send(malformedAnswer(malformedHeader))
+    else if (refusal !== undefined) this.#endBy(refusal, extra)
+  }
+
+  /** Gives what follows less time; never more. */
+  tighten(options: ResolvedServerOptions): void {
+    if (this.answered) return
+    const outer = this.deadline
+    const remaining = outer.remaining()
+    const needed = parseFloor(options.floor, 'floor') + options.reserve
+    if (remaining < needed) {
+      this.#endBy(budgetTooSmall({ operation: undefined, needed, remaining, of: outer }))
+      return
+    }
+    const deadline = Deadline.after(Math.min(options.budget, remaining - options.reserve), { parent: outer })
+    this.#tightened.push(deadline)
+    internals.watch(deadline, this, { hold: false })
+  }
+
+  /** Runs what handles the request, under its deadline. */
+  run<T>(work: () => T): T {
+    return this.#options.ambient ? runWithDeadline(this.deadline, work) : work()
+  }
+
+  /**
+   * Answers an error of ours that a handler let through, as 504 and so on; what else the request was doing is ended.
+   * `false` if the error is none of ours.
+   */
+  fail(error: unknown): boolean {
+    const ours = findTimeBudgetError(error)
+    if (ours === undefined) return false
+    this.#endBy(ours)
+    return true
+  }
+
+  stop(reason: TimeBudgetError): void {
+    this.#endBy(reason)
+  }
+
+  isOver(): boolean {
+    return this.#response.writableEnded && this.#response.writableLength === 0
+  }
+
+  deadlineEnded(reason: TimeBudgetError): void {
+    this.#endBy(reason)
+  }
+
+  responseFinished(): void {
+    this.#finish()
+  }
+
+  clientGone(how: string): void {
+    if (this.#reason === undefined) {
+      this.#goneBy = how
+      const deadline = this.#arrival.deadline
+      const details = { budget: deadline.budget, elapsed: deadline.elapsed(), remaining: deadline.remaining() }
+      deadline.cancel(new ClientClosedError(`the client went away (${how})`, details))
+    }
+    this.#finish()
+  }
+
+  isTooLate(): boolean {
+    if (this.#isAnswering) return false
+    if (!this.#isSealed && !this.#isLateStart()) return false
+    this.#endBy(this.deadline.reason)
+    this.#noteLate()
+    return true
+  }
+
+  beforeHeaders(contentType: string | undefined): void {
+    if (this.#isAnswering) return
+    this.#body.begin(contentType, this.#response)
+    const timing = this.#serverTiming()
+    if (timing === undefined) return
+    const present = this.#response.getHeader('server-timing')
+    this.#response.setHeader('server-timing', present === undefined ? timing : `${String(present)}, ${timing}`)
+  }
+
+  bodyWritten(chunk: unknown): void {
+    this.#body.written(chunk)
+  }
+
+  /** An event loop that was blocked past the deadline lets the handler answer before the timer has run. */
+  #isLateStart(): boolean {
+    return this.#options.late === 'replace' && !this.#response.headersSent && this.deadline.expired
+  }
+
+  /** The one way a request ends other than by its handler's answer: first the client is told, then the work. */
+  #endBy(reason: TimeBudgetError | undefined, extra?: Readonly<Record<string, number>>): void {
+    if (reason === undefined || this.#reason !== undefined || this.#isOver) return
+    this.#reason = reason
+    if (reason.code !== 'CLIENT_CLOSED') this.#tellClient(reason, extra)
+    this.#arrival.deadline.cancel(reason)
+    this.#tellEnded?.()
+  }
+
+  #tellClient(reason: TimeBudgetError, extra: Readonly<Record<string, number>> | undefined): void {
+    const response = this.#response
+    if (!response.headersSent && !response.writableEnded) {
+      const { onExceeded } = this.#options
+      this.#send(answerFor(reason, { request: this.#request, onExceeded, extra }))
+    } else if (!this.isOver()) {
+      this.#body.cutOff(response, reason, this.#original)
+      this.#seal()
+    }
+  }
+
+  #send(answer: Answer): void {
+    this.#isAnswering = true
+    try {
+      this.#beforeAnswer?.()
+      const timing = this.#serverTiming()
+      const headers = timing === undefined ? answer.headers : { ...answer.headers, 'server-timing': timing }
+      writeAnswer(this.#request, this.#response, { ...answer, headers }, this.#original)
+    } catch (error) {
+      // a header of the user's that Node refuses
+      process.emitWarning(`the answer could not be sent: ${String(error)}`, 'TimeBudgetWarning')
+      this.#response.destroy()
+    }
+    this.#isAnswering = false
+    this.#seal()
+  }
+
+  #seal(): void {
+    this.#isSealed = true
+    sealResponse(this.#request, this.#response, () => this.#noteLate())
+  }
+
+  #serverTiming(): string | undefined {
+    const { serverTiming } = this.#options
+    const isWanted = serverTiming === 'peers' ? this.#arrival.source === 'header' : serverTiming
+    return isWanted ? formatServerTiming(this.#arrival.deadline.ledger.entries) : undefined
+  }
+
+  #isLateNoted = false
+
+  #noteLate(): void {
+    if (this.#isLateNoted) return
+    this.#isLateNoted = true
+    const { deadline } = this
+    const lateBy = Math.max(0, deadline.elapsed() - deadline.budget)
+    workLate.publish(() => ({ kind: 'answer', operation: undefined, deadline, lateBy }))
+  }
+
+  #finish(): void {
+    if (this.#isOver) return
+    this.#isOver = true
+    const { deadline: entry, source, clamped } = this.#arrival
+    const { deadline } = this
+    for (const tightened of this.#tightened.toReversed()) tightened.settle()
+    entry.settle()
+    this.#options.shutdown?.leave(this)
+    requestFinished.publish(() => {
+      const elapsed = deadline.elapsed()
+      const status = this.#response.headersSent ? this.#response.statusCode : undefined
+      return {
+        deadline,
+        source: sourceOf(source, { isTightened: deadline !== entry }),
+        clamped,
+        request: this.#request,
+        outcome: this.#reason?.outcome ?? (status !== undefined && status >= 500 ? 'error' : 'ok'),
+        status,
+        elapsed,
+        overrun: Math.max(0, elapsed - deadline.budget),
+        goneBy: this.#goneBy,
+      }
+    })
+  }
+}
+
+function sourceOf(source: DeadlineSource, { isTightened }: { readonly isTightened: boolean }): DeadlineSource {
+  return isTightened ? 'route' : source
+}
+
+/**
+ * Puts a request under its deadline; a second time on the same request only tightens it. `undefined` for a connection
+ * that has been upgraded: it has no response that could be answered.
+ */
+export function openRequest(
+  request: KnownRequest,
+  response: ServerResponse,
+  options: ResolvedServerOptions,
+  host: OpenOptions = {},
+): OpenRequest | undefined {
+  const known = request[openRequestKey]
+  if (known !== undefined) {
+    known.tighten(options)
+    return known
+  }
+  if (request.upgrade === true) return undefined
+  const open = new OpenRequest(request, response, options, host)
+  request[openRequestKey] = open
+  open.begin()
+  return open
+}
+
+/** The open request behind Node's request object. */
+export function openRequestOf(request: KnownRequest): OpenRequest | undefined {
+  return request[openRequestKey]
+}
+
+/** The deadline of a request of Node's (Koa: `ctx.req`, Fastify: `request.raw`), without any async context. */
+export function deadlineOf(request: KnownRequest): Deadline | undefined {
+  return request[openRequestKey]?.deadline
+}

@@ -1,0 +1,98 @@
+import type { Deadline, Duration } from '@timebudget/core'
+import {
+  deadlineOf,
+  openRequest,
+  openRequestOf,
+  type ResolvedServerOptions,
+  resolveServerOptions,
+  type ServerOptions,
+} from '@timebudget/core/server'
+import type { FastifyPluginCallback, FastifyReply, FastifyRequest, HookHandlerDoneFunction } from 'fastify'
+import fastifyPlugin from 'fastify-plugin'
+
+export type { ServerOptions }
+
+/** A route's own, tighter budget: its length, or the options in full. */
+export type RouteDeadline = Duration | ServerOptions
+
+declare module 'fastify' {
+  interface FastifyRequest {
+    /** The moment at which this request must be answered. */
+    readonly deadline: Deadline
+  }
+  interface FastifyContextConfig {
+    /** A tighter budget for this route. */
+    deadline?: RouteDeadline
+  }
+}
+
+const plugin: FastifyPluginCallback<ServerOptions> = function deadlinePlugin(fastify, options, done) {
+  const resolved = resolveServerOptions(ownOptions(options))
+  const isOutermost = !fastify.hasRequestDecorator('deadline')
+  const routes = new Map<RouteDeadline, ResolvedServerOptions>()
+
+  if (isOutermost) {
+    fastify.decorateRequest('deadline', {
+      getter(this: FastifyRequest): Deadline {
+        return deadlineOf(this.raw) as Deadline // set before any handler can ask
+      },
+    })
+    fastify.addHook('onRoute', function readRouteDeadline({ config }) {
+      if (config?.deadline !== undefined) routes.set(config.deadline, resolveRoute(config.deadline))
+    })
+  }
+
+  fastify.addHook('onRequest', function openUnderDeadline(request, reply, next) {
+    const open = openRequest(request.raw, reply.raw, resolved, { beforeAnswer: () => handOver(reply) })
+    const route = isOutermost ? request.routeOptions.config.deadline : undefined
+    if (open === undefined) return next()
+    if (route !== undefined) open.tighten(routes.get(route) ?? resolveRoute(route))
+    if (!open.answered) open.run(next)
+  })
+
+  if (resolved.ambient) {
+    // plugins that were there before us, such as @fastify/request-context, bring their own async context back in
+    for (const hook of ['preParsing', 'preValidation', 'preHandler'] as const) fastify.addHook(hook, reenter)
+  }
+  done()
+}
+
+function reenter(request: FastifyRequest, _reply: FastifyReply, ...rest: unknown[]): void {
+  const next = rest.at(-1) as HookHandlerDoneFunction // preParsing has a payload before it
+  const open = openRequestOf(request.raw)
+  if (open === undefined) next()
+  else open.run(next)
+}
+
+/** Gives the bare response what Fastify keeps in its reply, and the reply nothing more to say. */
+function handOver(reply: FastifyReply): void {
+  for (const [name, value] of Object.entries(reply.getHeaders())) {
+    if (value !== undefined) reply.raw.setHeader(name, value)
+  }
+  if (!reply.sent) reply.hijack()
+}
+
+function resolveRoute(route: RouteDeadline): ResolvedServerOptions {
+  return resolveServerOptions(typeof route === 'object' ? route : { default: route })
+}
+
+/** What Fastify itself reads of a plugin's options is not ours. */
+function ownOptions(options: ServerOptions & { readonly [fastifyOption: string]: unknown }): ServerOptions {
+  const { prefix: _prefix, logLevel: _logLevel, logSerializers: _logSerializers, ...own } = options
+  return own
+}
+
+/**
+ * Gives every request one deadline; again in an inner scope, or as a route's `config.deadline`, it tightens that.
+ *
+ *     await app.register(deadline, { default: '3s' })
+ *     app.get('/quick', { config: { deadline: '300ms' } }, handler)
+ *
+ * Registering throws a TypeError that names the option which cannot be read.
+ */
+export const deadline: FastifyPluginCallback<ServerOptions> = fastifyPlugin(plugin, {
+  name: '@timebudget/fastify',
+  fastify: '5.x',
+})
+
+export default deadline

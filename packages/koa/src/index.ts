@@ -1,0 +1,66 @@
+import type { IncomingMessage, ServerResponse } from 'node:http'
+import { findTimeBudgetError, type Deadline } from '@timebudget/core'
+import { openRequest, resolveServerOptions, type ServerOptions } from '@timebudget/core/server'
+
+export type { ServerOptions }
+
+declare module 'koa' {
+  interface ExtendableContext {
+    /** The moment at which this request must be answered. */
+    deadline: Deadline
+  }
+}
+
+/** What of Koa's context is needed here. */
+export interface DeadlineContext {
+  readonly req: IncomingMessage
+  readonly res: ServerResponse
+  onerror(error: unknown): void
+  readonly app: { emit(event: 'error', error: unknown, context: unknown): boolean }
+  deadline: Deadline
+}
+
+/** A Koa middleware, in the shape that 2 and 3 share. */
+export type DeadlineMiddleware = (context: DeadlineContext, next: () => Promise<unknown>) => Promise<void>
+
+/**
+ * Gives every request one deadline; again on a router or a route, it tightens that. Middleware that stands before it
+ * goes on at the deadline, even if a handler does not.
+ *
+ *     app.use(deadline({ default: '3s' }))
+ *
+ * @throws TypeError that names the option which cannot be read.
+ */
+export function deadline(options?: ServerOptions): DeadlineMiddleware {
+  const resolved = resolveServerOptions(options)
+  return async function deadlineMiddleware(context, next) {
+    const open = openRequest(context.req, context.res, resolved)
+    if (open === undefined) return void (await next())
+    context.deadline = open.deadline
+    if (open.answered) return
+    hushBrokenConnections(context, () => open.answered)
+    const handled = open.run(next).catch((error: unknown) => {
+      if (open.fail(error)) return
+      if (!open.answered) throw error
+      if (findTimeBudgetError(error) === undefined) context.app.emit('error', error, context)
+    })
+    await Promise.race([handled, open.ended])
+  }
+}
+
+/** What streams and sockets say when their response was cut off, by the client or by us. */
+const brokenConnection: ReadonlySet<unknown> = new Set([
+  'ERR_STREAM_PREMATURE_CLOSE',
+  'ERR_STREAM_DESTROYED',
+  'ECONNRESET',
+  'EPIPE',
+])
+
+/** Koa reports a response that was cut off as the application's error; a user who left is no failure. */
+function hushBrokenConnections(context: DeadlineContext, isEnded: () => boolean): void {
+  const { onerror } = context
+  context.onerror = function onErrorUnlessCutOff(error) {
+    const code = typeof error === 'object' && error !== null && 'code' in error ? error.code : undefined
+    if (!isEnded() || !brokenConnection.has(code)) onerror.call(context, error)
+  }
+}
