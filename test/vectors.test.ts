@@ -91,7 +91,7 @@ describe('reading', () => {
 
 describe('writing', () => {
   test.each(vectors.encode)('$name', ({ remaining, expiresAt, emit, expect: expected }) => {
-    expect(encodeDeadline({ remaining: () => remaining, expiresAt }, emit)).toEqual(expected)
+    expect(encodeDeadline({ remaining: () => remaining, expiresAt }, emit)).toStrictEqual(expected)
   })
 })
 

@@ -260,6 +260,12 @@ describe('what is malformed', () => {
     ])
     expect(decode({ prefer: 'return=minimal, handling=strict' }, everything)).toEqual({ malformed: [] })
   })
+
+  test('is a bad wait, whatever a later one or a text in quotes says', () => {
+    const { deadline, malformed } = decode({ prefer: 'note="a,wait=1,b", wait=soon, wait=3' }, everything)
+    expect(deadline).toBeUndefined()
+    expect(malformed).toHaveLength(1)
+  })
 })
 
 describe('what is huge', () => {

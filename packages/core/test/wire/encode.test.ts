@@ -15,14 +15,17 @@ function encode(
 
 describe('our pair', () => {
   test('is what is written by default', () => {
-    expect(encode(5_000)).toEqual({
+    expect(encode(5_000)).toStrictEqual({
       'x-request-deadline': String(now + 5_000),
       'x-request-timeout-ms': '5000',
     })
   })
 
   test('rounds what is left up and the moment down, so that the moment is never later than what is held', () => {
-    expect(encode(10.5)).toEqual({ 'x-request-deadline': String(now + 10), 'x-request-timeout-ms': '11' })
+    expect(encode(10.5)).toStrictEqual({
+      'x-request-deadline': String(now + 10),
+      'x-request-timeout-ms': '11',
+    })
   })
 
   test('is never zero while something is left', () => {
@@ -30,7 +33,7 @@ describe('our pair', () => {
   })
 
   test('more than fits is written as the most that fits, which is earlier', () => {
-    expect(encode(Number.MAX_SAFE_INTEGER)).toEqual({
+    expect(encode(Number.MAX_SAFE_INTEGER)).toStrictEqual({
       'x-request-deadline': '9999999999999',
       'x-request-timeout-ms': '9999999999',
     })
@@ -39,18 +42,18 @@ describe('our pair', () => {
 
   test('leaves out a moment that cannot be said in 13 digits', () => {
     for (const expiresAt of [0, 5_000, -1, 999_999_999_999, NaN]) {
-      expect(encode(100, undefined, expiresAt)).toEqual({ 'x-request-timeout-ms': '100' })
+      expect(encode(100, undefined, expiresAt)).toStrictEqual({ 'x-request-timeout-ms': '100' })
     }
   })
 })
 
 describe('nothing is written', () => {
   test.each([0, -1, -Infinity, NaN, Infinity])('in any codec when %d ms are left', (left) => {
-    expect(encode(left, everything, now)).toEqual({})
+    expect(encode(left, everything, now)).toStrictEqual({})
   })
 
   test('when no codec is asked for', () => {
-    expect(encode(5_000, [])).toEqual({})
+    expect(encode(5_000, [])).toStrictEqual({})
   })
 })
 
@@ -72,14 +75,14 @@ describe('grpc-timeout', () => {
     [Number.MAX_SAFE_INTEGER, '99999999H'],
     [Number.MAX_VALUE, '99999999H'],
   ])('writes %d ms as %s, in the finest unit that fits eight digits', (left, value) => {
-    expect(encode(left, ['grpc-timeout'])).toEqual({ 'grpc-timeout': value })
+    expect(encode(left, ['grpc-timeout'])).toStrictEqual({ 'grpc-timeout': value })
   })
 })
 
 describe('the others', () => {
   test('milliseconds are written like ours', () => {
     const emit: CodecName[] = ['connect-timeout-ms', 'x-envoy-expected-rq-timeout-ms', 'request-timeout-ms']
-    expect(encode(10.5, emit)).toEqual({
+    expect(encode(10.5, emit)).toStrictEqual({
       'connect-timeout-ms': '11',
       'x-envoy-expected-rq-timeout-ms': '11',
       'request-timeout-ms': '11',
@@ -88,7 +91,7 @@ describe('the others', () => {
 
   test('seconds are rounded down', () => {
     const emit: CodecName[] = ['x-stainless-timeout', 'x-server-timeout', 'prefer-wait']
-    expect(encode(2_999, emit)).toEqual({
+    expect(encode(2_999, emit)).toStrictEqual({
       'x-stainless-timeout': '2',
       'x-server-timeout': '2',
       prefer: 'wait=2',
@@ -96,6 +99,6 @@ describe('the others', () => {
   })
 
   test('less than a second is left out where only seconds can be said', () => {
-    expect(encode(999, ['x-stainless-timeout', 'x-server-timeout', 'prefer-wait'])).toEqual({})
+    expect(encode(999, ['x-stainless-timeout', 'x-server-timeout', 'prefer-wait'])).toStrictEqual({})
   })
 })
