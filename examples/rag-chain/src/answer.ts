@@ -14,7 +14,10 @@ export function answerTo(prompt: string, limit: number): { tokens: string[]; fin
   const next = seeded(prompt)
   const length = Math.max(4, Math.round(logNormal(next, answerLength)))
   const opening = openings[Math.floor(next() * openings.length)] ?? ''
-  const words = `${opening} ${prompt}`.split(/\s+/).filter((word) => word !== '')
+  // The first line tells the model what to do; what it can answer from comes after.
+  const lines = prompt.split('\n')
+  const source = lines.length > 1 ? lines.slice(1).join(' ') : prompt
+  const words = `${opening} ${source}`.split(/\s+/).filter((word) => word !== '')
   const tokens = Array.from(
     { length: Math.min(length, limit) },
     (_, index) => (index === 0 ? '' : ' ') + words[index % words.length],

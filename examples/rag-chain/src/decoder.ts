@@ -114,6 +114,10 @@ type Leave = (run: Omit<DecodeRecord, 'id'>, gone: number | undefined) => void
 export class Slot {
   readonly #msPerToken: number
   readonly #leave: Leave
+  #outcome: DecodeOutcome = 'unstarted'
+  #started = Date.now()
+  #tokens = 0
+  #gone: number | undefined
   #left = false
 
   constructor(msPerToken: number, leave: Leave) {
@@ -123,35 +127,32 @@ export class Slot {
 
   /** Yields the tokens at the model's pace and leaves the slot at the last one, at the abort, or when the reader stops. */
   async *decode(tokens: readonly string[], signal: AbortSignal): AsyncGenerator<string> {
-    const started = Date.now()
-    let done = 0
-    let gone: number | undefined
-    const noteGone = (): void => void (gone = Date.now())
+    this.#outcome = 'cut'
+    this.#started = Date.now()
+    const noteGone = (): void => void (this.#gone = Date.now())
     signal.addEventListener('abort', noteGone, { once: true })
     try {
       for (const token of tokens) {
         // Against the start, not the last token: a late timer must not slow the whole answer down.
-        await sleep(started + (done + 1) * this.#msPerToken - Date.now(), undefined, { signal })
-        done++
+        const due = this.#started + (this.#tokens + 1) * this.#msPerToken
+        await sleep(due - Date.now(), undefined, { signal })
+        this.#tokens++
         yield token
       }
+      this.#outcome = 'done'
     } catch (error) {
       throw signal.aborted ? signal.reason : error
     } finally {
       signal.removeEventListener('abort', noteGone)
-      const outcome = done === tokens.length ? 'done' : 'cut'
-      this.#end({ outcome, started, ended: Date.now(), tokens: done }, gone)
+      this.leave()
     }
   }
 
-  /** Gives the slot back; nothing happens if decoding has done so. */
+  /** Gives the slot back, once. */
   leave(): void {
-    this.#end({ outcome: 'unstarted', started: Date.now(), ended: Date.now(), tokens: 0 }, undefined)
-  }
-
-  #end(run: Omit<DecodeRecord, 'id'>, gone: number | undefined): void {
     if (this.#left) return
     this.#left = true
-    this.#leave(run, gone)
+    const run = { outcome: this.#outcome, started: this.#started, ended: Date.now(), tokens: this.#tokens }
+    this.#leave(this.#outcome === 'unstarted' ? { ...run, started: run.ended } : run, this.#gone)
   }
 }

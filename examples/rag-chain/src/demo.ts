@@ -155,7 +155,13 @@ function showKept(chain: Chain): void {
   )
 }
 
-async function leave(code: number): Promise<void> {
+let isLeaving = false
+
+// The first cause of leaving counts: what fails because the chain is being ended is no failure.
+async function leave(code: number, why?: unknown): Promise<void> {
+  if (isLeaving) return
+  isLeaving = true
+  if (why !== undefined) console.error(why instanceof Error ? why.message : why)
   await Promise.all([...chains].map(end))
   process.exit(code)
 }
@@ -171,8 +177,5 @@ for (const [signal, code] of [
 if (flags.help) {
   console.log(help)
 } else {
-  await main().catch((error: unknown) => {
-    console.error(error instanceof Error ? error.message : error)
-    return leave(1)
-  })
+  await main().catch((error: unknown) => leave(1, error))
 }

@@ -32,7 +32,7 @@ export class Terminal {
   readonly paint: Paint
   readonly #output: Output
   readonly #live: boolean
-  #progressAt = 0
+  #progressAt = -Infinity
 
   /** `NO_COLOR`, when set and not empty, means no colours, as no-color.org has it. */
   constructor(output: Output, environment: Readonly<Record<string, string | undefined>>) {
