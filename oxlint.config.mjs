@@ -118,6 +118,10 @@ export default {
     'unicorn/filename-case': ['error', { case: 'kebabCase' }],
     'unicorn/prefer-node-protocol': 'error',
     'unicorn/throw-new-error': 'error',
+    // Adapters put wrappers around Node's own methods and call the originals with `.call`.
+    'typescript/unbound-method': 'off',
+    // A set of listeners is copied before it is walked, because listeners take themselves out of it.
+    'unicorn/no-useless-spread': 'off',
     // A contract test builds its tests in a function and asserts in helpers.
     'vitest/expect-expect': 'off',
     'vitest/no-conditional-expect': 'off',

@@ -1,4 +1,7 @@
 import { defineConfig } from 'vitest/config'
 import { CountReporter } from '../count-reporter.ts'
 
-export default defineConfig({ test: { reporters: ['default', new CountReporter()] } })
+export default defineConfig({
+  cacheDir: '../../../node_modules/.vite/counted-run',
+  test: { reporters: ['default', new CountReporter()] },
+})
