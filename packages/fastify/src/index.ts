@@ -7,7 +7,12 @@ import {
   resolveServerOptions,
   type ServerOptions,
 } from '@timebudget/core/server'
-import type { FastifyPluginCallback, FastifyReply, FastifyRequest, HookHandlerDoneFunction } from 'fastify'
+import type {
+  FastifyPluginCallback,
+  FastifyReply,
+  FastifyRequest,
+  HookHandlerDoneFunction,
+} from 'fastify'
 import fastifyPlugin from 'fastify-plugin'
 
 export type { ServerOptions }
@@ -76,8 +81,10 @@ function resolveRoute(route: RouteDeadline): ResolvedServerOptions {
   return resolveServerOptions(typeof route === 'object' ? route : { default: route })
 }
 
+type ScopeOption = 'prefix' | 'logLevel' | 'logSerializers'
+
 /** What Fastify itself reads of a plugin's options is not ours. */
-function ownOptions(options: ServerOptions & { readonly [fastifyOption: string]: unknown }): ServerOptions {
+function ownOptions(options: ServerOptions & Partial<Record<ScopeOption, unknown>>): ServerOptions {
   const { prefix: _prefix, logLevel: _logLevel, logSerializers: _logSerializers, ...own } = options
   return own
 }
