@@ -61,7 +61,10 @@ export interface DeadlineInternals extends ArmedOwner {
     readonly clock: Clock | undefined
   }): Deadline
   /** A child whose end is an operation's timeout, holding the operation that runs in it. */
-  forOperation(parent: Deadline | undefined, options: ChildOptions & { readonly label: string }): Deadline
+  forOperation(
+    parent: Deadline | undefined,
+    options: ChildOptions & { readonly label: string; readonly signal: AbortSignal | undefined },
+  ): Deadline
   /** The innermost operation a deadline belongs to. */
   operationOf(deadline: Deadline): LedgerEntry | undefined
   setOperation(deadline: Deadline, operation: LedgerEntry): void
@@ -171,8 +174,11 @@ export class Deadline {
           skewTolerance,
         })
       },
-      forOperation: (parent, options) =>
-        (parent ?? Deadline.after(Infinity)).#narrow(options, { ofOperation: true }),
+      forOperation(parent, options) {
+        const deadline = (parent ?? Deadline.after(Infinity)).#narrow(options, { ofOperation: true })
+        if (options.signal !== undefined) deadline.#follow(options.signal)
+        return deadline
+      },
       operationOf(deadline) {
         for (let holder: Deadline | undefined = deadline; holder !== undefined; holder = holder.#parent) {
           if (holder.#operation !== undefined) return holder.#operation

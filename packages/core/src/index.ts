@@ -1,4 +1,4 @@
-export { Deadline, type ChildOptions, type DeadlineOptions, remainingOf } from './deadline.ts'
+export { type ChildOptions, Deadline, deadlineBehind, type DeadlineOptions, remainingOf } from './deadline.ts'
 export { bind, currentDeadline, detach, runWithDeadline } from './current.ts'
 export { operation } from './operation.ts'
 export {

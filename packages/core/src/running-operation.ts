@@ -19,6 +19,8 @@ export interface OperationOptions {
   readonly reserve?: Duration | undefined
   /** The deadline it stands under, in place of the ambient one. */
   readonly deadline?: Deadline | undefined
+  /** Cancels it when it aborts; its reason becomes the cause, unless it is one of ours. */
+  readonly signal?: AbortSignal | undefined
 }
 
 /** What the work of an operation gets. */
@@ -37,7 +39,7 @@ export class RunningOperation implements OperationScope, DeadlineWatcher {
   readonly deadline: Deadline
   readonly timeout: number
   readonly entry: LedgerEntry
-  #onDeadline: ((reason: TimeBudgetError) => void) | undefined
+  #cutOff: ((reason: TimeBudgetError) => void) | undefined
   /** Whether the work may skip async context: its deadline was handed over, and nobody uses the ambient one. */
   readonly #explicit: boolean
   #over = false
@@ -71,10 +73,16 @@ export class RunningOperation implements OperationScope, DeadlineWatcher {
     return this.end(outcomeOf(error), error) ?? error
   }
 
+  /** Calls back once if the deadline, or whoever cancels it, ends the operation first; costs less than its signal. */
+  onCutOff(callback: (reason: TimeBudgetError) => void): void {
+    if (this.#over) return
+    this.#cutOff = callback
+  }
+
   /** Runs the work in this operation and ends the operation with it; what the work does after the end is swallowed. */
   run<T>(work: (scope: OperationScope) => Promise<T> | T): Promise<T> {
     return new Promise<T>((resolve, reject) => {
-      this.#onDeadline = reject
+      this.onCutOff(reject)
       this.#start(work).then(
         (value) => {
           if (this.#over) return this.#reportLate(undefined)
@@ -97,7 +105,7 @@ export class RunningOperation implements OperationScope, DeadlineWatcher {
   deadlineEnded(reason: TimeBudgetError): void {
     if (this.#over) return
     this.#close(reason.outcome, reason)
-    this.#onDeadline?.(reason)
+    this.#cutOff?.(reason)
   }
 
   async #start<T>(work: (scope: OperationScope) => Promise<T> | T): Promise<T> {
@@ -130,7 +138,12 @@ export function startOperation(name: string, options: OperationOptions = {}): Ru
   const parent = given === undefined ? undefined : adopt(given)
   const floor = options.floor === undefined ? 0 : parseFloor(options.floor, 'floor')
   const reserve = options.reserve === undefined ? 0 : parseDuration(options.reserve, 'reserve')
-  const deadline = internals.forOperation(parent, { timeout: options.timeout, reserve: options.reserve, label: name })
+  const deadline = internals.forOperation(parent, {
+    timeout: options.timeout,
+    reserve: options.reserve,
+    label: name,
+    signal: options.signal,
+  })
   const remaining = parent === undefined ? deadline.remaining() : parent.remaining()
   const entry = deadline.ledger.open({
     name,
@@ -140,7 +153,7 @@ export function startOperation(name: string, options: OperationOptions = {}): Ru
     floor,
     reserve,
   })
-  const refusal = parent === undefined ? undefined : refuse(name, parent, { needed: floor + reserve, remaining })
+  const refusal = refuse(name, parent, { needed: floor + reserve, remaining }) ?? deadline.reason
   if (refusal === undefined) return new RunningOperation(deadline, entry, { explicit: options.deadline !== undefined })
   deadline.ledger.close(entry, refusal.outcome)
   operationFinished.publish(() => ({ deadline, entry, error: refusal }))
@@ -149,9 +162,10 @@ export function startOperation(name: string, options: OperationOptions = {}): Ru
 
 function refuse(
   operation: string,
-  parent: Deadline,
+  parent: Deadline | undefined,
   { needed, remaining }: { readonly needed: number; readonly remaining: number },
 ): TimeBudgetError | undefined {
+  if (parent === undefined) return undefined
   if (parent.reason !== undefined) return parent.reason
   // with nothing left after the reserve the work would be cut off as it starts
   if (remaining > needed || (remaining === needed && remaining > 0)) return undefined
