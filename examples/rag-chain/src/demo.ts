@@ -13,7 +13,7 @@ const help = `The same load through the same chain, without and with timebudget.
   --tight  a third run: static timeouts of 3 s at every hop, that of the model call included
   --keep   leave the chain up (with timebudget) until Ctrl-C
 
-  OPENAI_BASE_URL, OPENAI_API_KEY, OPENAI_MODEL   ask a real model (ten questions a run)
+  OPENAI_BASE_URL, OPENAI_API_KEY, OPENAI_MODEL   ask a real model, about ten questions a run
   NO_COLOR                                        no colours`
 
 const patience = 3000

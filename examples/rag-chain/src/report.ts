@@ -64,27 +64,38 @@ export interface Column {
   readonly summary: Summary
 }
 
-/** The runs side by side, as lines of text. */
+type Row = readonly [label: string, cell: (summary: Summary) => string]
+
+const usersSaw: readonly Row[] = [
+  ['answered in time', ({ answered, users }) => `${answered} of ${users} ${percent(answered, users)}`],
+  ['latency p50', ({ p50 }) => `${(p50 / 1000).toFixed(2)} s`],
+  ['latency p99', ({ p99 }) => `${(p99 / 1000).toFixed(2)} s`],
+]
+
+const modelSpent: readonly Row[] = [
+  ['decode seconds', ofDecoding(({ seconds }) => seconds.toFixed(1))],
+  [
+    '  spent for nobody',
+    ofDecoding(
+      ({ secondsForNobody, seconds }) =>
+        `${secondsForNobody.toFixed(1)} ${percent(secondsForNobody, seconds)}`,
+    ),
+  ],
+  ['  after the user had left', ofDecoding(({ secondsAfterLeaving }) => secondsAfterLeaving.toFixed(1))],
+  ['tokens decoded', ofDecoding(({ tokens }) => String(tokens))],
+  ['  after the user had left', ofDecoding(({ tokensAfterLeaving }) => String(tokensAfterLeaving))],
+]
+
+/** The runs side by side, as lines of text; what no model tells is left out. */
 export function drawReport(columns: readonly Column[]): string[] {
-  const rows: Array<[string, (summary: Summary) => string]> = [
-    ['answered in time', ({ answered, users }) => `${answered} of ${users} ${percent(answered, users)}`],
-    ['latency p50', ({ p50 }) => `${(p50 / 1000).toFixed(2)} s`],
-    ['latency p99', ({ p99 }) => `${(p99 / 1000).toFixed(2)} s`],
-    ['decode seconds', ofDecoding((cost) => cost.seconds.toFixed(1))],
-    [
-      '  spent for nobody',
-      ofDecoding(
-        (cost) => `${cost.secondsForNobody.toFixed(1)} ${percent(cost.secondsForNobody, cost.seconds)}`,
-      ),
-    ],
-    ['  after the user had left', ofDecoding((cost) => cost.secondsAfterLeaving.toFixed(1))],
-    ['tokens decoded', ofDecoding((cost) => String(cost.tokens))],
-    ['  after the user had left', ofDecoding((cost) => String(cost.tokensAfterLeaving))],
-  ]
+  const isTold = columns.some(({ summary }) => summary.decoding !== undefined)
   const table = [
     ['', ...columns.map(({ heading }) => heading[0])],
     ['', ...columns.map(({ heading }) => heading[1])],
-    ...rows.map(([label, cell]) => [label, ...columns.map(({ summary }) => cell(summary))]),
+    ...(isTold ? [...usersSaw, ...modelSpent] : usersSaw).map(([label, cell]) => [
+      label,
+      ...columns.map(({ summary }) => cell(summary)),
+    ]),
   ]
   const widths = columns.map((_, index) => Math.max(...table.map((row) => row[index + 1]?.length ?? 0)))
   const labelWidth = Math.max(...table.map((row) => row[0]?.length ?? 0))

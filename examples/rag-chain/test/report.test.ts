@@ -108,3 +108,14 @@ test('the report sets the runs side by side, aligned to the right', () => {
     '  after the user had left           not told                   2',
   ])
 })
+
+test('the report leaves out what the model spent if no model tells', () => {
+  const summary = { users: 4, answered: 4, p50: 700, p99: 900, decoding: undefined }
+  expect(drawReport([{ heading: ['with', 'timebudget'], summary }])).toEqual([
+    '                            with',
+    '                      timebudget',
+    'answered in time    4 of 4 100 %',
+    'latency p50               0.70 s',
+    'latency p99               0.90 s',
+  ])
+})
