@@ -8,7 +8,7 @@ interface Ambient {
 }
 
 // On globalThis, so that two copies of this package in one process share one ambient deadline.
-const key = Symbol.for('timebudget.deadline.v1')
+const key: unique symbol = Symbol.for('timebudget.deadline.v1')
 const registry = globalThis as typeof globalThis & { [key]?: Ambient }
 
 /** The process's one ambient store. */

@@ -8,6 +8,7 @@ import { parseDuration, parseFloor } from './duration.ts'
 import type { TimeBudgetError } from './errors.ts'
 import { Ledger, type LedgerEntry } from './ledger.ts'
 import { budgetTooSmall, cancellation, timeIsUp } from './reasons.ts'
+import { defaultSkewTolerance } from './wire/skew.ts'
 
 /** What a new deadline is bound to. */
 export interface DeadlineOptions {
@@ -43,11 +44,8 @@ interface DeadlineShape {
 }
 
 /** Signals of ours know their deadline, also across copies of this package. */
-const deadlineOfSignal = Symbol.for('timebudget.signal.v1')
+const deadlineOfSignal: unique symbol = Symbol.for('timebudget.signal.v1')
 type KnowingSignal = AbortSignal & { [deadlineOfSignal]?: Deadline }
-
-/** How far the clocks of neighbours may be apart before an absolute deadline is sent by our own clock; DESIGN's default. */
-const defaultSkewTolerance = 50
 
 /** What the rest of core may do with a deadline and users may not. */
 export interface DeadlineInternals extends ArmedOwner {

@@ -60,11 +60,9 @@ export abstract class TimeBudgetError extends Error {
     if (this.retryAfter !== undefined) headers['retry-after'] = String(Math.max(1, Math.ceil(this.retryAfter / 1000)))
     return headers
   }
-
-  get [brand](): true {
-    return true
-  }
 }
+
+Object.defineProperty(TimeBudgetError.prototype, brand, { value: true })
 
 /** The deadline passed. */
 export class DeadlineExceededError extends TimeBudgetError {

@@ -1,6 +1,7 @@
 import type { IncomingMessage, ServerResponse } from 'node:http'
-import { findTimeBudgetError, type Deadline } from '@timebudget/core'
+import { type Deadline, findTimeBudgetError } from '@timebudget/core'
 import { openRequest, resolveServerOptions, type ServerOptions } from '@timebudget/core/server'
+import type {} from 'koa' // so that the augmentation below finds its module
 
 export type { ServerOptions }
 

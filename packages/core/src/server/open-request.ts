@@ -16,7 +16,7 @@ import type { ResolvedServerOptions } from './options.ts'
 import { guardResponse, type OriginalMethods, type ResponseKeeper, sealResponse } from './response-guard.ts'
 import type { Stoppable } from './shutdown.ts'
 
-const openRequestKey = Symbol.for('timebudget.request.v1')
+const openRequestKey: unique symbol = Symbol.for('timebudget.request.v1')
 type KnownRequest = IncomingMessage & { [openRequestKey]?: OpenRequest; readonly upgrade?: boolean }
 
 /** How a framework differs from a bare response. */

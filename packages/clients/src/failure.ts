@@ -1,0 +1,34 @@
+import { type RunningOperation, UpstreamError } from '@timebudget/core'
+
+/**
+ * A peer that keeps the same deadline gives up within a few milliseconds of us, on either side. What fails this close
+ * to the end is the deadline's doing: we wait it out, so that the error does not depend on who was quicker.
+ */
+const edge = 25
+
+/** What to throw for a call that failed with `error`; ends the operation. */
+export async function failureOf(running: RunningOperation, error: unknown): Promise<unknown> {
+  await waitOutTheEdge(running)
+  const { reason } = running.deadline
+  if (reason !== undefined) return running.fail(reason)
+  const details = { operation: running.entry.name, budget: running.timeout, elapsed: running.deadline.elapsed() }
+  return running.fail(
+    new UpstreamError(`${running.entry.name} failed: ${messageOf(error)}`, { ...details, cause: error }),
+  )
+}
+
+/** Settles when the deadline has ended if that is about to happen, else at once. */
+export async function waitOutTheEdge({ deadline }: RunningOperation): Promise<void> {
+  if (deadline.expired || deadline.remaining() > edge) return
+  const { signal } = deadline
+  await new Promise<void>((resolve) => {
+    if (signal.aborted) resolve()
+    else signal.addEventListener('abort', () => resolve(), { once: true })
+  })
+}
+
+function messageOf(error: unknown): string {
+  if (!(error instanceof Error)) return String(error)
+  // undici says no more than 'fetch failed' itself
+  return error.cause instanceof Error ? `${error.message}: ${error.cause.message || error.cause.name}` : error.message
+}

@@ -1,0 +1,23 @@
+import { currentDeadline, type Deadline, runWithDeadline } from '@timebudget/core'
+
+// So that a call which one of our clients governs is not governed once more by an instrumented dispatcher below it.
+const governed = new WeakSet<Deadline>()
+let isInstrumented = false
+
+/** From now on calls must be told apart. */
+export function noteInstrumentation(): void {
+  isInstrumented = true
+}
+
+/** Runs a client's own call. */
+export function runGoverned<T>(deadline: Deadline, call: () => T): T {
+  if (!isInstrumented) return call()
+  governed.add(deadline)
+  return runWithDeadline(deadline, call)
+}
+
+/** Whether the running code is a call that one of our clients makes. */
+export function isGoverned(): boolean {
+  const deadline = currentDeadline()
+  return deadline !== undefined && governed.has(deadline)
+}

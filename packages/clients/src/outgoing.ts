@@ -1,0 +1,92 @@
+import { type Deadline, type Duration, type Floor, type Outcome, isOutcome, type RunningOperation } from '@timebudget/core'
+import { type CodecName, codecs, defaultEmit, encodeDeadline, parseServerTiming } from '@timebudget/core/wire'
+import { type HostRule, type HostTest, hostTest, isPrivateHost } from './destinations.ts'
+
+/** What every client takes; `Call` is the client's own idea of a request. */
+export interface ClientOptions<Call> {
+  /** Own limit of a call, never more than what is left; none by default. */
+  readonly timeout?: Duration | undefined
+  /** A call is not begun with less than this left; 0. */
+  readonly floor?: Floor | undefined
+  /** The operation's name in the ledger, or a function of the call; `'fetch'` and so on. */
+  readonly operation?: string | ((call: Call) => string) | undefined
+  /** Which hosts get the deadline in headers; all. */
+  readonly propagateTo?: HostRule | undefined
+  /** Whose Server-Timing is read into the ledger; private addresses and loopback. */
+  readonly trust?: HostRule | undefined
+  /** Codecs written; `x-request-deadline` and `x-request-timeout-ms`. */
+  readonly emit?: readonly CodecName[] | undefined
+}
+
+/** `ClientOptions` with every default filled in. */
+export interface ResolvedClientOptions<Call> {
+  readonly timeout: Duration | undefined
+  readonly floor: Floor | undefined
+  readonly nameOf: (call: Call) => string
+  readonly propagatesTo: HostTest
+  readonly trusts: HostTest
+  readonly emit: readonly CodecName[]
+  /** Lower-case names of the headers that `emit` may write. */
+  readonly headerNames: ReadonlySet<string>
+}
+
+/** @throws TypeError that names the option which cannot be read. */
+export function resolveClientOptions<Call>(
+  options: ClientOptions<Call>,
+  defaultName: string,
+): ResolvedClientOptions<Call> {
+  const { operation = defaultName, emit = defaultEmit, timeout, floor } = options
+  for (const name of emit) {
+    if (!Object.hasOwn(codecs, name)) {
+      throw new TypeError(`emit: no codec is called '${String(name)}'; there are ${Object.keys(codecs).join(', ')}`)
+    }
+  }
+  return Object.freeze({
+    timeout,
+    floor,
+    nameOf: typeof operation === 'function' ? operation : () => operation,
+    propagatesTo: hostTest(options.propagateTo ?? true, 'propagateTo'),
+    trusts: hostTest(options.trust ?? isPrivateHost, 'trust'),
+    emit: [...emit],
+    headerNames: new Set(emit.map((name) => codecs[name].header)),
+  })
+}
+
+/** The headers for one attempt to one host, computed now; empty for hosts that get none. */
+export function headersFor(
+  url: URL,
+  deadline: Deadline,
+  options: Pick<ResolvedClientOptions<never>, 'propagatesTo' | 'emit'>,
+): Record<string, string> {
+  return options.propagatesTo(url) ? encodeDeadline(deadline, options.emit) : {}
+}
+
+/** What a peer says, in its response's headers, about the time it was given. */
+export interface PeerAnswer {
+  readonly url: URL
+  readonly status: number
+  readonly serverTiming: string | undefined
+  readonly deadlineOutcome: string | undefined
+}
+
+/** Takes the peer's report into the ledger, if the peer is to be believed, and says how the call ended for us. */
+export function outcomeOfAnswer(
+  answer: PeerAnswer,
+  running: RunningOperation,
+  { trusts }: Pick<ResolvedClientOptions<never>, 'trusts'>,
+): Outcome {
+  if (answer.serverTiming !== undefined && trusts(answer.url)) {
+    running.deadline.ledger.addPeer(running.entry, parseServerTiming(answer.serverTiming))
+  }
+  if (answer.status < 500) return 'ok'
+  if (!isOutcome(answer.deadlineOutcome)) return 'upstream_error'
+  // the peer's deadline was our own timeout for it: an ordinary timeout, with time left for something else
+  return answer.deadlineOutcome === 'deadline_exceeded' && hasOwnLimit(running)
+    ? 'operation_timeout'
+    : answer.deadlineOutcome
+}
+
+/** Whether the operation had less than all of the request's time. */
+export function hasOwnLimit({ entry }: RunningOperation): boolean {
+  return entry.granted < entry.remaining - 1
+}
