@@ -1,4 +1,5 @@
 import { channel as diagnosticsChannel } from 'node:diagnostics_channel'
+import { format } from 'node:util'
 import type { Deadline } from './deadline.ts'
 import type { LedgerEntry } from './ledger.ts'
 import type { Outcome } from './outcome.ts'
@@ -11,7 +12,7 @@ export interface EventChannel<Payload> {
   readonly observed: boolean
   /** Builds the payload and hands it out, if anybody listens; never throws. */
   publish(build: () => Payload): void
-  /** Listens until the returned function is called. What the listener throws is warned about and hurts nobody. */
+  /** Listens until the returned function is called. What the listener throws or rejects with is warned about and hurts nobody. */
   subscribe(listener: (payload: Payload) => void): () => void
 }
 
@@ -96,7 +97,8 @@ function defineEvent<Payload>(name: string): EventChannel<Payload> {
       // Node turns what a subscriber throws into an uncaught exception
       const guarded = (payload: unknown): void => {
         try {
-          listener(payload as Payload)
+          const pending: unknown = listener(payload as Payload)
+          if (pending instanceof Promise) pending.catch((error: unknown) => warnOfObserver(name, error))
         } catch (error) {
           warnOfObserver(name, error)
         }
@@ -110,7 +112,8 @@ function defineEvent<Payload>(name: string): EventChannel<Payload> {
 }
 
 function warnOfObserver(name: string, error: unknown): void {
-  process.emitWarning(`a listener of ${name} failed: ${String(error)}`, 'TimeBudgetWarning')
+  // String() throws on an object without a prototype
+  process.emitWarning(format('a listener of %s failed: %s', name, error), 'TimeBudgetWarning')
 }
 
 export const requestStarted: EventChannel<RequestStarted> = defineEvent('timebudget:request.started')
