@@ -15,7 +15,7 @@ export function formatServerTiming(entries: readonly LedgerEntry[]): string | un
   let header = ''
   for (const entry of entries.slice(0, mostEntries)) {
     const duration = entry.spent === undefined ? '' : `;dur=${tenths(entry.spent)}`
-    const part = `${token(entry.path)}${duration};desc="${entry.outcome ?? 'running'}";start=${tenths(entry.start)}`
+    const part = `${token(entry.path) || '_'}${duration};desc="${entry.outcome ?? 'running'}";start=${tenths(entry.start)}`
     if (header.length + part.length + 2 > mostCharacters) break
     header += header === '' ? part : `, ${part}`
   }
@@ -25,7 +25,9 @@ export function formatServerTiming(entries: readonly LedgerEntry[]): string | un
 /** Reads what `formatServerTiming` or anybody else wrote: what does not fit is skipped, and nothing throws. */
 export function parseServerTiming(header: string): readonly TimingReport[] {
   const reports: TimingReport[] = []
-  for (const part of header.slice(0, mostCharacters).split(',')) {
+  for (const part of splitOutsideQuotes(header.slice(0, mostCharacters), ',', {
+    isCut: header.length > mostCharacters,
+  })) {
     const report = parseEntry(part)
     if (report !== undefined) reports.push(report)
     if (reports.length === mostEntries) break
@@ -34,7 +36,7 @@ export function parseServerTiming(header: string): readonly TimingReport[] {
 }
 
 function parseEntry(part: string): TimingReport | undefined {
-  const [name, ...parameters] = part.split(';')
+  const [name, ...parameters] = splitOutsideQuotes(part, ';', { isCut: false })
   const path = token(name?.trim() ?? '')
   if (path === '') return undefined
   let start = 0
@@ -59,7 +61,34 @@ function parseEntry(part: string): TimingReport | undefined {
   }
   // an entry that is none of ours has a duration and no outcome: a stranger's finished work
   const outcome = isOutcome(description) ? description : undefined
-  return { path, start, spent, outcome: outcome ?? (spent !== undefined && description !== 'running' ? 'ok' : undefined) }
+  return {
+    path,
+    start,
+    spent,
+    outcome: outcome ?? (spent !== undefined && description !== 'running' ? 'ok' : undefined),
+  }
+}
+
+/** The parts between separators that stand in no quoted string; without the last one where the text was cut in it. */
+function splitOutsideQuotes(
+  text: string,
+  separator: string,
+  { isCut }: { readonly isCut: boolean },
+): string[] {
+  const parts: string[] = []
+  let begun = 0
+  let isQuoted = false
+  for (let index = 0; index < text.length; index += 1) {
+    const character = text[index]
+    if (character === '"') isQuoted = !isQuoted
+    else if (character === '\\' && isQuoted) index += 1
+    else if (character === separator && !isQuoted) {
+      parts.push(text.slice(begun, index))
+      begun = index + 1
+    }
+  }
+  if (!isCut) parts.push(text.slice(begun))
+  return parts
 }
 
 /** A day: what a peer claims beyond it is no duration of a request. */
