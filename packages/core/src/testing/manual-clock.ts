@@ -48,7 +48,7 @@ export class ManualClock implements Clock {
       this.#pending = this.#pending.filter((other) => other !== next)
       next.wake()
     }
-    this.#turnTo(target)
+    this.#turnTo(Math.max(this.#now, target)) // who was called may have turned it too
   }
 
   /** Turns the clock without calling anybody, as a blocked event loop would. */
