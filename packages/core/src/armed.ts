@@ -75,13 +75,17 @@ export class Armed extends TimedEntry {
     }
   }
 
-  /** Gives back timer, listener and links; the children go on under `heir`. */
+  /**
+   * Gives back timer, listener and links; the children go on under `heir`. There is none also when those above have
+   * ended and are just telling so: the children, no longer within their reach, hear of it here.
+   */
   release(heir: Armed | undefined): void {
     this.watcher = undefined
     this.#stop()
     for (let below = this.#firstBelow; below !== undefined; below = this.#firstBelow) {
       below.#unlink()
-      below.joinUnder(heir)
+      if (heir === undefined) below.fire()
+      else below.joinUnder(heir)
     }
     this.#unlink()
   }

@@ -50,14 +50,23 @@ type KnowingSignal = AbortSignal & { [deadlineOfSignal]?: Deadline }
 /** What the rest of core may do with a deadline and users may not. */
 export interface DeadlineInternals extends ArmedOwner {
   isOurs(value: Deadline): boolean
-  /** Acts for the deadline from now on; with `hold` the process stays alive until it ends or is settled. */
-  watch(deadline: Deadline, watcher: DeadlineWatcher, options: { readonly hold: boolean }): void
+  /**
+   * Acts for the deadline from now on; with `hold` the process stays alive until it ends or is settled. Returns the
+   * reason if it has ended before: then nobody will be told.
+   */
+  watch(
+    deadline: Deadline,
+    watcher: DeadlineWatcher,
+    options: { readonly hold: boolean },
+  ): TimeBudgetError | undefined
   fromWire(shape: {
     readonly remaining: number
     readonly epochMs: number | undefined
     readonly skewTolerance: number
     readonly clock: Clock | undefined
   }): Deadline
+  /** One of ours that ends when another copy's deadline does. */
+  following(other: Deadline): Deadline
   /** A child whose end is an operation's timeout, holding the operation that runs in it. */
   forOperation(
     parent: Deadline | undefined,
@@ -87,6 +96,8 @@ export class Deadline {
   readonly #limit: Deadline
   readonly #ofOperation: boolean
   readonly #skewTolerance: number
+  /** Another copy's deadline, whose end this is: its reason counts, and its timer. */
+  #other: Deadline | undefined
   #epochMs: number | undefined
   #reason: TimeBudgetError | undefined
   #endedAt = Infinity
@@ -123,8 +134,10 @@ export class Deadline {
    * @throws TypeError when the moment is no number or an invalid date.
    */
   static at(epochMs: number | Date, options: DeadlineOptions = {}): Deadline {
-    const moment = Number(epochMs)
-    if (Number.isNaN(moment)) throw new TypeError(`epochMs: expected Unix epoch milliseconds or a valid Date`)
+    const moment = epochMs instanceof Date ? epochMs.getTime() : epochMs
+    // null is what JSON makes of Infinity: as a number it would be 1970
+    if (typeof moment !== 'number' || Number.isNaN(moment))
+      throw new TypeError(`epochMs: expected Unix epoch milliseconds or a valid Date`)
     return Deadline.#make(moment - clockFor(options).epoch(), options, moment)
   }
 
@@ -156,7 +169,9 @@ export class Deadline {
       observe: (deadline) => deadline.#observe(),
       watch(deadline, watcher, { hold }) {
         const armed = deadline.#arm({ hold })
-        if (armed !== undefined) armed.watcher = watcher
+        if (armed === undefined) return deadline.#reason
+        armed.watcher = watcher
+        return undefined
       },
       fromWire({ remaining, epochMs, skewTolerance, clock = systemClock }) {
         const startedAt = clock.now()
@@ -171,6 +186,24 @@ export class Deadline {
           epochMs,
           skewTolerance,
         })
+      },
+      following(other) {
+        const budget = other.remaining()
+        const startedAt = systemClock.now()
+        const deadline = new Deadline({
+          clock: systemClock,
+          parent: undefined,
+          budget,
+          startedAt,
+          endsAt: startedAt + budget,
+          label: other.label,
+          ofOperation: false,
+          epochMs: other.expiresAt,
+          skewTolerance: defaultSkewTolerance,
+        })
+        deadline.#other = other
+        deadline.#follow(other.signal)
+        return deadline
       },
       forOperation(parent, options) {
         const deadline = (parent ?? Deadline.after(Infinity)).#narrow(options, { ofOperation: true })
@@ -256,7 +289,9 @@ export class Deadline {
 
   /** A narrower deadline: ends no later than this one, after its own timeout, or `reserve` before this one. */
   child(options: ChildOptions): Deadline {
-    return this.#narrow(options, { ofOperation: options.timeout !== undefined || options.reserve !== undefined })
+    return this.#narrow(options, {
+      ofOperation: options.timeout !== undefined || options.reserve !== undefined,
+    })
   }
 
   /** Ends it now; the reason is ours as it is, anything else becomes the cause of a CancelledError. */
@@ -315,12 +350,20 @@ export class Deadline {
     const parent = this.#parent
     if (parent !== undefined) {
       const inherited = parent.#observe()
-      if (inherited !== undefined && parent.#endedAt <= this.#endsAt) return this.#end(inherited, parent.#endedAt)
+      if (inherited !== undefined && parent.#endedAt <= this.#ownEnd)
+        return this.#end(inherited, parent.#endedAt)
     }
     const now = this.#clock.now()
+    const told = this.#other?.reason
+    if (told !== undefined) return this.#end(told, Math.min(now, this.#endsAt))
     if (now < this.#endsAt) return undefined
     const left = parent === undefined ? 0 : Math.max(0, parent.#endsAt - now)
-    return this.#end(timeIsUp(this, { ofOperation: this.#ofOperation, left }), this.#endsAt)
+    return this.#end(timeIsUp(this, { ofOperation: this.#ofOperation, left }), this.#ownEnd)
+  }
+
+  /** When its own time is up; with a reserve larger than what is left, not before it was made. */
+  get #ownEnd(): number {
+    return Math.max(this.#endsAt, this.#startedAt)
   }
 
   #end(reason: TimeBudgetError, at: number): TimeBudgetError {
@@ -365,7 +408,8 @@ export class Deadline {
   #arm({ hold }: { readonly hold: boolean }): Armed | undefined {
     if (this.#settled || this.#observe() !== undefined) return undefined
     if (this.#armed === undefined) {
-      this.#armed = new Armed(this, internals, timersOf(this.#clock), this.#endsAt)
+      const at = this.#other === undefined ? this.#endsAt : Infinity
+      this.#armed = new Armed(this, internals, timersOf(this.#clock), at)
       this.#armed.joinUnder(Deadline.#liveAbove(this.#parent))
     }
     this.#armed.start({ hold })
@@ -385,10 +429,18 @@ function clockFor({ clock, parent }: DeadlineOptions): Clock {
   return parent !== undefined && internals.isOurs(parent) ? internals.clockOf(parent) : systemClock
 }
 
+// One for each, so that the operations of one request share a ledger and a listener here too.
+const adopted = new WeakMap<Deadline, Deadline>()
+
 /** A deadline that another copy of this package made, as one of ours. */
 export function adopt(deadline: Deadline): Deadline {
   if (internals.isOurs(deadline)) return deadline
-  return Deadline.after(deadline.remaining(), { signal: deadline.signal, label: deadline.label })
+  let ours = adopted.get(deadline)
+  if (ours === undefined) {
+    ours = internals.following(deadline)
+    adopted.set(deadline, ours)
+  }
+  return ours
 }
 
 /** Milliseconds left of the deadline behind a signal; `undefined` for signals that are not ours. */

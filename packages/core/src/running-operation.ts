@@ -43,6 +43,7 @@ export class RunningOperation implements OperationScope, DeadlineWatcher {
   /** Whether the work may skip async context: its deadline was handed over, and nobody uses the ambient one. */
   readonly #explicit: boolean
   #over = false
+  #endedBy: TimeBudgetError | undefined
 
   constructor(deadline: Deadline, entry: LedgerEntry, options: { readonly explicit: boolean }) {
     this.#explicit = options.explicit
@@ -51,17 +52,19 @@ export class RunningOperation implements OperationScope, DeadlineWatcher {
     this.entry = entry
     internals.setOperation(deadline, entry)
     operationStarted.publish(() => ({ deadline, entry }))
-    internals.watch(deadline, this, { hold: true })
+    const reason = internals.watch(deadline, this, { hold: true })
+    if (reason !== undefined) this.deadlineEnded(reason)
   }
 
   get signal(): AbortSignal {
     return this.deadline.signal
   }
 
-  /** Ends it; returns the deadline's reason if that came first, and `undefined` if this is the end. */
+  /** Ends it; returns the deadline's reason if that came first, and `undefined` if this is the end. The first call counts. */
   end(outcome: Outcome = 'ok', error?: unknown): TimeBudgetError | undefined {
-    if (this.#over) return this.deadline.reason
+    if (this.#over) return this.#endedBy
     const reason = this.deadline.reason
+    this.#endedBy = reason
     this.#close(reason?.outcome ?? outcome, reason ?? error)
     if (reason === undefined) this.deadline.settle()
     else this.deadline.cancel()
@@ -75,23 +78,24 @@ export class RunningOperation implements OperationScope, DeadlineWatcher {
 
   /** Calls back once if the deadline, or whoever cancels it, ends the operation first; costs less than its signal. */
   onCutOff(callback: (reason: TimeBudgetError) => void): void {
-    if (this.#over) return
-    this.#cutOff = callback
+    if (this.#endedBy !== undefined) callback(this.#endedBy)
+    else this.#cutOff = callback
   }
 
   /** Runs the work in this operation and ends the operation with it; what the work does after the end is swallowed. */
   run<T>(work: (scope: OperationScope) => Promise<T> | T): Promise<T> {
+    if (this.#endedBy !== undefined) return Promise.reject(this.#endedBy)
     return new Promise<T>((resolve, reject) => {
       this.onCutOff(reject)
       this.#start(work).then(
         (value) => {
-          if (this.#over) return this.#reportLate(undefined)
+          if (this.#endedBy !== undefined) this.#reportLate(undefined)
           const reason = this.end()
           if (reason === undefined) resolve(value)
           else reject(reason)
         },
         (error: unknown) => {
-          if (this.#over) return this.#reportLate(error)
+          if (this.#endedBy !== undefined) this.#reportLate(error)
           reject(this.fail(error))
         },
       )
@@ -104,6 +108,7 @@ export class RunningOperation implements OperationScope, DeadlineWatcher {
 
   deadlineEnded(reason: TimeBudgetError): void {
     if (this.#over) return
+    this.#endedBy = reason
     this.#close(reason.outcome, reason)
     this.#cutOff?.(reason)
   }
@@ -120,11 +125,15 @@ export class RunningOperation implements OperationScope, DeadlineWatcher {
   }
 
   #reportLate(error: unknown): void {
-    const reason = this.deadline.reason
     // work that heeds its signal fails with the reason: that is an end in time
-    if (error !== undefined && findTimeBudgetError(error) === reason) return
+    if (error !== undefined && findTimeBudgetError(error) === this.#endedBy) return
     const lateBy = this.deadline.elapsed() - (this.entry.spent ?? 0)
-    workLate.publish(() => ({ kind: 'operation', operation: this.entry.path, deadline: this.deadline, lateBy }))
+    workLate.publish(() => ({
+      kind: 'operation',
+      operation: this.entry.path,
+      deadline: this.deadline,
+      lateBy,
+    }))
   }
 }
 
@@ -154,7 +163,9 @@ export function startOperation(name: string, options: OperationOptions = {}): Ru
     reserve,
   })
   const refusal = refuse(name, parent, { needed: floor + reserve, remaining }) ?? deadline.reason
-  if (refusal === undefined) return new RunningOperation(deadline, entry, { explicit: options.deadline !== undefined })
+  if (refusal === undefined)
+    return new RunningOperation(deadline, entry, { explicit: options.deadline !== undefined })
+  deadline.settle()
   deadline.ledger.close(entry, refusal.outcome)
   operationFinished.publish(() => ({ deadline, entry, error: refusal }))
   throw refusal
