@@ -76,7 +76,10 @@ export class Ledger {
   }
 
   /** Takes in what a peer reported of its own operations while it worked for `under`. */
-  addPeer(under: LedgerEntry, reports: Iterable<Pick<LedgerEntry, 'path' | 'start' | 'spent' | 'outcome'>>): void {
+  addPeer(
+    under: LedgerEntry,
+    reports: Iterable<Pick<LedgerEntry, 'path' | 'start' | 'spent' | 'outcome'>>,
+  ): void {
     for (const report of reports) {
       this.#keep({
         name: report.path.slice(report.path.lastIndexOf('.') + 1),
