@@ -50,16 +50,18 @@ export async function chatServer({ decoder, budgeted, floor }: ChatServerOptions
         body.max_completion_tokens ?? body.max_tokens ?? Infinity,
       )
       const answer = new ChatAnswer(body)
-      const slot = await operation('queue', {}, () => decoder.enter(id, signal))
+      // Joined out here: an operation that is out of time drops what its work brings, and a slot must not get lost.
+      const decoding = decoder.join(id, signal)
       try {
+        await operation('queue', {}, () => decoding.turn)
         return await operation('decode', { floor }, () => {
-          const decoded = slot.decode(tokens, signal)
+          const decoded = decoding.decode(tokens)
           return body.stream
             ? sendEvents(reply, answer.events(decoded, finish))
             : complete(answer, decoded, finish)
         })
       } finally {
-        slot.leave()
+        decoding.leave()
       }
     },
   )

@@ -1,4 +1,5 @@
 import { setTimeout as sleep } from 'node:timers/promises'
+import { Slots, type Ticket } from './slots.ts'
 
 /** How a request ended inside the model: all its tokens, stopped half way, or gone before it decoded anything. */
 export type DecodeOutcome = 'done' | 'cut' | 'unstarted'
@@ -30,38 +31,34 @@ const recordsKept = 5000
 
 /** A model server's decode loop: `slots` answers at a time, each a token every `msPerToken`, and a line for the rest. */
 export class Decoder {
-  readonly #slots: number
+  readonly #slots: Slots
   readonly #msPerToken: number
-  readonly #line: Array<() => void> = []
   readonly #requests: Record<DecodeOutcome, number> = { done: 0, cut: 0, unstarted: 0 }
   readonly #recent: DecodeRecord[] = []
-  #decoding = 0
   #seconds = 0
   #secondsAfterGone = 0
   #tokens = 0
 
   constructor(options: { readonly slots: number; readonly msPerToken: number }) {
-    this.#slots = options.slots
+    this.#slots = new Slots(options.slots)
     this.#msPerToken = options.msPerToken
   }
 
-  /** Waits in line for a slot, first come, first served; rejects with the signal's reason once that aborts. */
-  async enter(id: string, signal: AbortSignal): Promise<Slot> {
-    const admitted =
-      !signal.aborted && (this.#decoding < this.#slots ? this.#take() : await this.#turn(signal))
-    if (!admitted) {
-      this.#note({ id, outcome: 'unstarted', started: Date.now(), ended: Date.now(), tokens: 0 })
-      throw signal.reason
-    }
-    return new Slot(this.#msPerToken, (run, gone) => this.#leave({ id, ...run }, gone))
+  /** Puts a request in line; whoever does so must let it `leave`. The signal tells that nobody waits any more. */
+  join(id: string, signal: AbortSignal): Decoding {
+    return new Decoding(signal, {
+      msPerToken: this.#msPerToken,
+      ticket: this.#slots.join(signal),
+      onEnd: (run, gone) => this.#note({ id, ...run }, gone),
+    })
   }
 
   /** What was decoded so far, and for whom. */
   stats(): DecoderStats {
     return {
-      slots: this.#slots,
-      decoding: this.#decoding,
-      waiting: this.#line.length,
+      slots: this.#slots.size,
+      decoding: this.#slots.taken,
+      waiting: this.#slots.waiting,
       decodeSeconds: this.#seconds,
       tokens: this.#tokens,
       secondsAfterGone: this.#secondsAfterGone,
@@ -70,72 +67,53 @@ export class Decoder {
     }
   }
 
-  #take(): true {
-    this.#decoding++
-    return true
-  }
-
-  #turn(signal: AbortSignal): Promise<boolean> {
-    return new Promise((resolve) => {
-      const called = (): void => {
-        signal.removeEventListener('abort', gone)
-        resolve(true)
-      }
-      const gone = (): void => {
-        this.#line.splice(this.#line.indexOf(called), 1)
-        resolve(false)
-      }
-      this.#line.push(called)
-      signal.addEventListener('abort', gone, { once: true })
-    })
-  }
-
-  #leave(record: DecodeRecord, gone: number | undefined): void {
+  #note(record: DecodeRecord, gone: number | undefined): void {
     this.#seconds += (record.ended - record.started) / 1000
     this.#tokens += record.tokens
-    if (gone !== undefined) this.#secondsAfterGone += Math.max(0, record.ended - gone) / 1000
-    this.#note(record)
-    // The slot goes straight to the next in line, so that a newcomer cannot take it in between.
-    const next = this.#line.shift()
-    if (next) next()
-    else this.#decoding--
-  }
-
-  #note(record: DecodeRecord): void {
+    if (gone !== undefined) this.#secondsAfterGone += (record.ended - Math.max(gone, record.started)) / 1000
     this.#requests[record.outcome]++
     this.#recent.push(record)
     if (this.#recent.length > recordsKept) this.#recent.shift()
   }
 }
 
-type Leave = (run: Omit<DecodeRecord, 'id'>, gone: number | undefined) => void
+interface DecodingParts {
+  readonly msPerToken: number
+  readonly ticket: Ticket
+  readonly onEnd: (run: Omit<DecodeRecord, 'id'>, gone: number | undefined) => void
+}
 
-/** A place in the decode loop; whoever holds it must `leave`, decoded or not. */
-export class Slot {
-  readonly #msPerToken: number
-  readonly #leave: Leave
+/** One request inside the model. */
+export class Decoding {
+  readonly #signal: AbortSignal
+  readonly #parts: DecodingParts
   #outcome: DecodeOutcome = 'unstarted'
-  #started = Date.now()
+  #started: number | undefined
   #tokens = 0
   #gone: number | undefined
   #left = false
 
-  constructor(msPerToken: number, leave: Leave) {
-    this.#msPerToken = msPerToken
-    this.#leave = leave
+  constructor(signal: AbortSignal, parts: DecodingParts) {
+    this.#signal = signal
+    this.#parts = parts
+    signal.addEventListener('abort', this.#noteGone, { once: true })
   }
 
-  /** Yields the tokens at the model's pace and leaves the slot at the last one, at the abort, or when the reader stops. */
-  async *decode(tokens: readonly string[], signal: AbortSignal): AsyncGenerator<string> {
+  /** Settles when there is a slot; rejects with the signal's reason if that aborts before. */
+  get turn(): Promise<void> {
+    return this.#parts.ticket.turn
+  }
+
+  /** Yields the tokens at the model's pace and leaves at the last one, at the abort, or when the reader stops. */
+  async *decode(tokens: readonly string[]): AsyncGenerator<string> {
+    const signal = this.#signal
+    const started = Date.now()
+    this.#started = started
     this.#outcome = 'cut'
-    this.#started = Date.now()
-    const noteGone = (): void => void (this.#gone = Date.now())
-    signal.addEventListener('abort', noteGone, { once: true })
     try {
       for (const token of tokens) {
         // Against the start, not the last token: a late timer must not slow the whole answer down.
-        const due = this.#started + (this.#tokens + 1) * this.#msPerToken
-        await sleep(due - Date.now(), undefined, { signal })
+        await sleep(started + (this.#tokens + 1) * this.#parts.msPerToken - Date.now(), undefined, { signal })
         this.#tokens++
         yield token
       }
@@ -143,16 +121,22 @@ export class Slot {
     } catch (error) {
       throw signal.aborted ? signal.reason : error
     } finally {
-      signal.removeEventListener('abort', noteGone)
       this.leave()
     }
   }
 
-  /** Gives the slot back, once. */
+  /** Leaves the line or gives the slot back, once; `decode` does so by itself. */
   leave(): void {
     if (this.#left) return
     this.#left = true
-    const run = { outcome: this.#outcome, started: this.#started, ended: Date.now(), tokens: this.#tokens }
-    this.#leave(this.#outcome === 'unstarted' ? { ...run, started: run.ended } : run, this.#gone)
+    this.#signal.removeEventListener('abort', this.#noteGone)
+    const ended = Date.now()
+    const started = this.#started ?? ended
+    this.#parts.onEnd({ outcome: this.#outcome, started, ended, tokens: this.#tokens }, this.#gone)
+    this.#parts.ticket.leave()
+  }
+
+  readonly #noteGone = (): void => {
+    this.#gone = Date.now()
   }
 }
