@@ -150,7 +150,7 @@ export class Deadline {
     const deadline = new Deadline({
       clock,
       parent,
-      budget: Math.max(0, Math.min(remaining, endsAt - startedAt)),
+      budget: Math.max(0, Math.min(remaining, latest - startedAt)),
       startedAt,
       endsAt,
       label: options.label,
@@ -317,7 +317,7 @@ export class Deadline {
   }
 
   #left(): number {
-    return Math.max(0, this.#endsAt - this.#clock.now())
+    return Math.max(0, Math.min(this.budget, this.#endsAt - this.#clock.now()))
   }
 
   #assertRunning(): void {
@@ -335,7 +335,8 @@ export class Deadline {
     return new Deadline({
       clock: this.#clock,
       parent: this,
-      budget: Math.max(0, endsAt - now),
+      // not endsAt - now: 2000 ms from 35.7 ms on would come to a little more than 2000
+      budget: Math.max(0, Math.min(timeout, latest - now)),
       startedAt: now,
       endsAt,
       label: options.label,

@@ -98,6 +98,17 @@ describe('a deadline', () => {
 })
 
 describe('a child', () => {
+  test('and a deadline are given exactly what was asked for, not a rounding error more', () => {
+    const clock = new ManualClock()
+    for (let turn = 0; turn < 1_000; turn += 1) {
+      clock.advance(0.1 + turn / 7)
+      const deadline = Deadline.after(2_000, { clock })
+      const child = Deadline.after('1h', { clock }).child({ timeout: 2_000 })
+      expect([deadline.budget, child.budget]).toEqual([2_000, 2_000])
+      expect(Math.max(deadline.remaining(), child.remaining())).toBeLessThanOrEqual(2_000)
+    }
+  })
+
   test('has its own timeout, within what is left of its parent', () => {
     const clock = new ManualClock()
     const parent = Deadline.after('1s', { clock })
