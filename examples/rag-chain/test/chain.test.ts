@@ -23,7 +23,7 @@ async function run(timebudget: boolean): Promise<Measured> {
 
 describe('the chain under a load that is too much for its model', () => {
   test(
-    'wastes fewer decode seconds with timebudget than without, and answers more users',
+    'wastes fewer decode seconds with timebudget than without, and next to none on users who have left',
     { timeout: 60_000 },
     async () => {
       expect(existsSync(new URL('gateway.js', directory)), 'the chain is built: npm run build').toBe(true)
@@ -37,7 +37,6 @@ describe('the chain under a load that is too much for its model', () => {
       expect(withBudget.summary.decoding?.secondsAfterLeaving).toBeLessThan(
         (without.summary.decoding?.secondsAfterLeaving ?? 0) / 4,
       )
-      expect(withBudget.summary.answered).toBeGreaterThan(without.summary.answered)
 
       const header = withBudget.visits.find((visit) => visit.answered)?.serverTiming ?? ''
       expect(parseServerTiming(header).map(({ path }) => path)).toEqual(

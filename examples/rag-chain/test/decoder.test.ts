@@ -87,10 +87,11 @@ describe('the decode loop', () => {
     ]
     controller.abort(reason)
     await expect(second.turn).rejects.toBe(reason)
+    second.leave()
     expect(decoder.stats()).toMatchObject({ decoding: 1, waiting: 1 })
     first.leave()
     await third.turn
-    for (const decoding of [second, third]) decoding.leave()
+    third.leave()
     expect(decoder.stats()).toMatchObject({ decoding: 0, waiting: 0, requests: { unstarted: 3 } })
   })
 
