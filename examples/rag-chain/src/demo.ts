@@ -112,7 +112,7 @@ async function end(chain: Chain): Promise<void> {
 }
 
 function showProgress({ heading }: Run, { answered, unanswered, users, model: busy }: Progress): void {
-  const state = busy === undefined ? '' : `; model: ${busy.decoding} decoding, ${busy.waiting} waiting`
+  const state = busy === undefined ? '' : `; model: ${busy.decoding} busy, ${busy.waiting} waiting`
   const rest = answered + unanswered === users ? ', all users gone' : ''
   terminal.progress(
     `  ${heading.join(' ')}: ${answered} answered, ${unanswered} not, of ${users}${state}${rest}`,
@@ -161,6 +161,7 @@ let isLeaving = false
 async function leave(code: number, why?: unknown): Promise<void> {
   if (isLeaving) return
   isLeaving = true
+  terminal.line()
   if (why !== undefined) console.error(why instanceof Error ? why.message : why)
   await Promise.all([...chains].map(end))
   process.exit(code)
