@@ -1,4 +1,4 @@
-import { type RunningOperation, UpstreamError } from '@timebudget/core'
+import { type Deadline, type RunningOperation, UpstreamError } from '@timebudget/core'
 
 /**
  * A peer that keeps the same deadline gives up within a few milliseconds of us, on either side. What fails this close
@@ -11,7 +11,11 @@ export async function failureOf(running: RunningOperation, error: unknown): Prom
   await waitOutTheEdge(running)
   const { reason } = running.deadline
   if (reason !== undefined) return running.fail(reason)
-  const details = { operation: running.entry.name, budget: running.timeout, elapsed: running.deadline.elapsed() }
+  const details = {
+    operation: running.entry.name,
+    budget: running.timeout,
+    elapsed: running.deadline.elapsed(),
+  }
   return running.fail(
     new UpstreamError(`${running.entry.name} failed: ${messageOf(error)}`, { ...details, cause: error }),
   )
@@ -19,7 +23,7 @@ export async function failureOf(running: RunningOperation, error: unknown): Prom
 
 /** Settles when the deadline has ended if that is about to happen, else at once. */
 export async function waitOutTheEdge({ deadline }: RunningOperation): Promise<void> {
-  if (deadline.expired || deadline.remaining() > edge) return
+  if (!isAtTheEdge(deadline)) return
   const { signal } = deadline
   await new Promise<void>((resolve) => {
     if (signal.aborted) resolve()
@@ -27,8 +31,15 @@ export async function waitOutTheEdge({ deadline }: RunningOperation): Promise<vo
   })
 }
 
+/** Whether what fails now fails because the deadline is about to end. */
+export function isAtTheEdge(deadline: Deadline): boolean {
+  return !deadline.expired && deadline.remaining() <= edge
+}
+
 function messageOf(error: unknown): string {
   if (!(error instanceof Error)) return String(error)
   // undici says no more than 'fetch failed' itself
-  return error.cause instanceof Error ? `${error.message}: ${error.cause.message || error.cause.name}` : error.message
+  return error.cause instanceof Error
+    ? `${error.message}: ${error.cause.message || error.cause.name}`
+    : error.message
 }

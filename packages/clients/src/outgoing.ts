@@ -1,4 +1,13 @@
-import { type Deadline, type Duration, type Floor, type Outcome, isOutcome, type RunningOperation } from '@timebudget/core'
+import {
+  currentDeadline,
+  type Deadline,
+  deadlineBehind,
+  type Duration,
+  type Floor,
+  isOutcome,
+  type Outcome,
+  type RunningOperation,
+} from '@timebudget/core'
 import { type CodecName, codecs, defaultEmit, encodeDeadline, parseServerTiming } from '@timebudget/core/wire'
 import { type HostRule, type HostTest, hostTest, isPrivateHost } from './destinations.ts'
 
@@ -38,7 +47,9 @@ export function resolveClientOptions<Call>(
   const { operation = defaultName, emit = defaultEmit, timeout, floor } = options
   for (const name of emit) {
     if (!Object.hasOwn(codecs, name)) {
-      throw new TypeError(`emit: no codec is called '${String(name)}'; there are ${Object.keys(codecs).join(', ')}`)
+      throw new TypeError(
+        `emit: no codec is called '${String(name)}'; there are ${Object.keys(codecs).join(', ')}`,
+      )
     }
   }
   return Object.freeze({
@@ -50,6 +61,14 @@ export function resolveClientOptions<Call>(
     emit: [...emit],
     headerNames: new Set(emit.map((name) => codecs[name].header)),
   })
+}
+
+/** What a call stands under: the ambient deadline or that behind the signal it was given, whichever ends first. */
+export function deadlineOfCall(signal: AbortSignal | undefined): Deadline | undefined {
+  const ambient = currentDeadline()
+  const given = signal === undefined ? undefined : deadlineBehind(signal)
+  if (ambient === undefined || given === undefined) return ambient ?? given
+  return given.remaining() < ambient.remaining() ? given : ambient
 }
 
 /** The headers for one attempt to one host, computed now; empty for hosts that get none. */

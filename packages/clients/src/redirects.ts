@@ -7,7 +7,13 @@ export interface RedirectableRequest {
 }
 
 const redirectStatuses: ReadonlySet<number> = new Set([301, 302, 303, 307, 308])
-const headersOfABody = ['content-encoding', 'content-language', 'content-location', 'content-type', 'content-length']
+const headersOfABody = [
+  'content-encoding',
+  'content-language',
+  'content-location',
+  'content-type',
+  'content-length',
+]
 const credentials = ['authorization', 'proxy-authorization', 'cookie', 'host']
 
 /** The Fetch standard's limit. */
@@ -34,7 +40,8 @@ export function redirected(request: RedirectableRequest, status: number, url: UR
     (status <= 302 && request.method === 'POST') ||
     (status === 303 && request.method !== 'GET' && request.method !== 'HEAD')
   if (!becomesGet) {
-    if (isStream(request.body)) throw fetchFailed('a body that is a stream cannot be sent again after a redirect')
+    if (isStream(request.body))
+      throw fetchFailed('a body that is a stream cannot be sent again after a redirect')
     return { ...request, url, headers }
   }
   for (const name of headersOfABody) headers.delete(name)
@@ -47,5 +54,9 @@ export function fetchFailed(why: string): TypeError {
 }
 
 function isStream(body: RequestInit['body']): boolean {
-  return typeof body === 'object' && body !== null && (body instanceof ReadableStream || Symbol.asyncIterator in body)
+  return (
+    typeof body === 'object' &&
+    body !== null &&
+    (body instanceof ReadableStream || Symbol.asyncIterator in body)
+  )
 }

@@ -15,7 +15,9 @@ export type AnswerReader = (status: number, header: (name: string) => string | u
  */
 export function guardHandler(inner: Handler, running: RunningOperation, readAnswer: AnswerReader): Handler {
   const call = new GuardedCall(running, readAnswer)
-  return typeof inner.onRequestStart === 'function' ? new ModernGuard(inner, call) : new LegacyGuard(inner, call)
+  return typeof inner.onRequestStart === 'function'
+    ? new ModernGuard(inner, call)
+    : new LegacyGuard(inner, call)
 }
 
 /** What both generations share: the operation's end, once. */
@@ -163,7 +165,8 @@ class LegacyGuard implements Handler {
 
 function rawHeader(headers: readonly (Buffer | string)[], name: string): string | undefined {
   for (let index = 0; index + 1 < headers.length; index += 2) {
-    if (headers[index]?.toString('latin1').toLowerCase() === name) return headers[index + 1]?.toString('latin1')
+    if (headers[index]?.toString('latin1').toLowerCase() === name)
+      return headers[index + 1]?.toString('latin1')
   }
   return undefined
 }

@@ -1,7 +1,13 @@
 import { currentDeadline, type RunningOperation, startOperation } from '@timebudget/core'
 import type { Dispatcher } from 'undici'
 import { isGoverned, noteInstrumentation } from './governed.ts'
-import { type ClientOptions, headersFor, outcomeOfAnswer, type ResolvedClientOptions, resolveClientOptions } from './outgoing.ts'
+import {
+  type ClientOptions,
+  headersFor,
+  outcomeOfAnswer,
+  type ResolvedClientOptions,
+  resolveClientOptions,
+} from './outgoing.ts'
 import { guardHandler } from './undici-handlers.ts'
 
 export type { ClientOptions }
@@ -60,7 +66,10 @@ export function deadlineInterceptor({ inside = [], ...options }: InterceptorOpti
 }
 
 /** Innermost: writes what is left at this attempt, in place of what the attempt before it wrote. */
-function stamping(dispatch: Dispatcher.Dispatch, resolved: ResolvedClientOptions<UndiciCall>): Dispatcher.Dispatch {
+function stamping(
+  dispatch: Dispatcher.Dispatch,
+  resolved: ResolvedClientOptions<UndiciCall>,
+): Dispatcher.Dispatch {
   return function dispatchStamped(call: StampedOptions, handler) {
     const running = call[operationKey]
     if (running === undefined) return dispatch(call, handler)
@@ -100,7 +109,10 @@ function urlOf({ origin, path }: UndiciCall): URL {
 }
 
 /** Where undici, and Node's global fetch with it, keeps the dispatcher of calls that name none. */
-const globalDispatcherKeys = [Symbol.for('undici.globalDispatcher.1'), Symbol.for('undici.globalDispatcher.2')]
+const globalDispatcherKeys = [
+  Symbol.for('undici.globalDispatcher.1'),
+  Symbol.for('undici.globalDispatcher.2'),
+]
 type DispatcherRegistry = typeof globalThis & Record<symbol, Dispatcher | undefined>
 
 /**
@@ -126,7 +138,8 @@ export function instrumentUndici(options: InterceptorOptions = {}): () => void {
     registry[key] = wrapper
   }
   return function uninstrument() {
-    for (const { key, original } of replaced) if (registry[key] === wrapped.get(original)) registry[key] = original
+    for (const { key, original } of replaced)
+      if (registry[key] === wrapped.get(original)) registry[key] = original
   }
 }
 
