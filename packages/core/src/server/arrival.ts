@@ -28,7 +28,7 @@ export function readArrival(request: IncomingMessage, options: ResolvedServerOpt
   const peer = request.socket?.remoteAddress
   const now = clock.epoch()
   const decoded: Decoded =
-    options.trust(request) === 'ignore'
+    !isTrusted(request, options)
       ? { malformed: [] }
       : decodeDeadline(request.headers, options.accept, now, {
           skewTolerance,
@@ -48,6 +48,16 @@ export function readArrival(request: IncomingMessage, options: ResolvedServerOpt
   const deadline = internals.fromWire({ remaining: Math.min(allowed, options.max), epochMs, skewTolerance, clock })
   const refusal = options.shutdown?.refusal ?? refuse(received, options)
   return { deadline, source: 'header', clamped, refusal, extra: clockMembers(received, now), malformedHeader }
+}
+
+/** A decision that fails is none in the caller's favour. */
+function isTrusted(request: IncomingMessage, { trust }: ResolvedServerOptions): boolean {
+  try {
+    return trust(request) === 'clamp'
+  } catch (error) {
+    process.emitWarning(`trust failed: ${String(error)}`, 'TimeBudgetWarning')
+    return false
+  }
 }
 
 /** What is left too little to begin with, if it is. */

@@ -3,7 +3,7 @@ import type { DeadlineWatcher } from '../armed.ts'
 import { runWithDeadline } from '../current.ts'
 import { Deadline, internals } from '../deadline.ts'
 import { parseFloor } from '../duration.ts'
-import { ClientClosedError, findTimeBudgetError, type TimeBudgetError } from '../errors.ts'
+import { CancelledError, ClientClosedError, findTimeBudgetError, type TimeBudgetError } from '../errors.ts'
 import { type DeadlineSource, requestFinished, requestStarted, workLate } from '../events.ts'
 import { budgetTooSmall } from '../reasons.ts'
 import { formatServerTiming } from '../server-timing.ts'
@@ -39,6 +39,8 @@ export class OpenRequest implements DeadlineWatcher, ClientObserver, ResponseKee
   #reason: TimeBudgetError | undefined
   #goneBy: string | undefined
   #tellEnded: (() => void) | undefined
+  /** Whether status and headers have been let through, though they may not have left. */
+  #isBegun = false
   #isAnswering = false
   #isSealed = false
   #isOver = false
@@ -87,12 +89,17 @@ export class OpenRequest implements DeadlineWatcher, ClientObserver, ResponseKee
       keepContext(this.#request, () => this.deadline)
       keepContext(this.#response, () => this.deadline)
     }
-    internals.watch(deadline, this, { hold: false })
     this.#client.start()
     if (this.#isOver) return
     this.#options.shutdown?.enter(this)
     if (malformedHeader !== undefined) this.#send(malformedAnswer(malformedHeader))
     else if (refusal !== undefined) this.#endBy(refusal, extra)
+    else this.#watch(deadline)
+  }
+
+  #watch(deadline: Deadline): void {
+    // what has passed already has no timer any more
+    this.#endBy(internals.watch(deadline, this, { hold: false }))
   }
 
   /** Gives what follows less time; never more. */
@@ -107,7 +114,7 @@ export class OpenRequest implements DeadlineWatcher, ClientObserver, ResponseKee
     }
     const deadline = Deadline.after(Math.min(options.budget, remaining - options.reserve), { parent: outer })
     this.#tightened.push(deadline)
-    internals.watch(deadline, this, { hold: false })
+    this.#watch(deadline)
   }
 
   /** Runs what handles the request, under its deadline. */
@@ -143,12 +150,16 @@ export class OpenRequest implements DeadlineWatcher, ClientObserver, ResponseKee
   }
 
   clientGone(how: string): void {
-    if (this.#reason === undefined) {
-      this.#goneBy = how
-      const deadline = this.#arrival.deadline
-      const details = { budget: deadline.budget, elapsed: deadline.elapsed(), remaining: deadline.remaining() }
-      deadline.cancel(new ClientClosedError(`the client went away (${how})`, details))
-    }
+    const { deadline } = this
+    const details = { budget: deadline.budget, elapsed: deadline.elapsed(), remaining: deadline.remaining() }
+    // a handler or framework that breaks its own response off is no user who left
+    this.#endBy(
+      deadline.reason ??
+        (how === 'server_closed'
+          ? new CancelledError('the response was broken off by this server', details)
+          : new ClientClosedError(`the client went away (${how})`, details)),
+    )
+    if (this.#reason?.code === 'CLIENT_CLOSED') this.#goneBy = how
     this.#finish()
   }
 
@@ -162,6 +173,7 @@ export class OpenRequest implements DeadlineWatcher, ClientObserver, ResponseKee
 
   beforeHeaders(contentType: string | undefined): void {
     if (this.#isAnswering) return
+    this.#isBegun = true
     this.#body.begin(contentType, this.#response)
     const timing = this.#serverTiming()
     if (timing === undefined) return
@@ -173,9 +185,13 @@ export class OpenRequest implements DeadlineWatcher, ClientObserver, ResponseKee
     this.#body.written(chunk)
   }
 
-  /** An event loop that was blocked past the deadline lets the handler answer before the timer has run. */
+  /**
+   * An event loop that was blocked past the deadline lets the handler answer before the timer has run. Not in the midst of
+   * an `end()` that was let through, which calls `writeHead()` or `write()`: that would end the response twice.
+   */
   #isLateStart(): boolean {
-    return this.#options.late === 'replace' && !this.#response.headersSent && this.deadline.expired
+    const isBegun = this.#isBegun || this.#response.headersSent
+    return this.#options.late === 'replace' && !isBegun && this.deadline.expired
   }
 
   /** The one way a request ends other than by its handler's answer: first the client is told, then the work. */

@@ -33,8 +33,7 @@ export function guardResponse(response: ServerResponse, keeper: ResponseKeeper):
   }
 
   response.writeHead = function guardedWriteHead(this: ServerResponse, ...args: unknown[]): ServerResponse {
-    // an end() or write() that was let through calls this one: to answer in the midst of it would end the response twice
-    if (!headersPassed && keeper.isTooLate()) return this
+    if (keeper.isTooLate()) return this
     passHeaders(contentTypeOf(args))
     return Reflect.apply(writeHead, this, args)
   }

@@ -18,7 +18,8 @@ export class Shutdown {
     follow(signal, () => {
       const end = Deadline.after(grace, { clock, label: 'shutdownGrace' })
       const isOver = (): boolean => this.#running.size === 0
-      internals.watch(end, { isOver, deadlineEnded: () => this.#stopAll(grace) }, { hold: false })
+      const reason = internals.watch(end, { isOver, deadlineEnded: () => this.#stopAll(grace) }, { hold: false })
+      if (reason !== undefined) this.#stopAll(grace)
     })
   }
 
