@@ -1,0 +1,12 @@
+import { describe } from 'vitest'
+import { arrivalContract } from './contract/arrival.ts'
+import { wireContract } from './contract/wire.ts'
+import type { Host } from './host.ts'
+
+/** What every server under a deadline does, whatever framework it is built with. */
+export function adapterContract(host: Host): void {
+  describe(`${host.name}, ${host.protocol}`, () => {
+    arrivalContract(host)
+    wireContract(host)
+  })
+}
