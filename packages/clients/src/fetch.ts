@@ -22,7 +22,7 @@ export interface FetchCall {
  * The global fetch, under the ambient deadline: it carries what is left to the next service, ends when that is used up
  * with the connection closed, and stands in the ledger. Without a deadline it is the global fetch.
  */
-export const fetch: Fetch = wrapFetch((input, init) => globalThis.fetch(input, init))
+export const fetch: Fetch = wrapFetch()
 
 /**
  * A fetch under the ambient deadline, or that of the signal it is given.
@@ -34,7 +34,7 @@ export const fetch: Fetch = wrapFetch((input, init) => globalThis.fetch(input, i
  * UpstreamError, with fetch's error as the cause, if the call fails otherwise.
  * @throws TypeError that names the option which cannot be read.
  */
-export function wrapFetch(base: Fetch = fetch, options: ClientOptions<FetchCall> = {}): Fetch {
+export function wrapFetch(base: Fetch = globalFetch, options: ClientOptions<FetchCall> = {}): Fetch {
   const resolved = resolveClientOptions(options, 'fetch')
   return async function fetchUnderDeadline(input, init) {
     const callerSignal = init?.signal ?? (input instanceof Request ? input.signal : undefined)
@@ -60,6 +60,11 @@ export function wrapFetch(base: Fetch = fetch, options: ClientOptions<FetchCall>
         : failure
     }
   }
+}
+
+/** Looked up at each call, so that what instruments the global fetch later is heeded. */
+function globalFetch(...[input, init]: Parameters<Fetch>): Promise<Response> {
+  return globalThis.fetch(input, init)
 }
 
 /** A request's signal goes deaf once the request has been collected: while the one is followed, the other must live. */
