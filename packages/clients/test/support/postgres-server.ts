@@ -1,0 +1,111 @@
+import { execFileSync, spawn } from 'node:child_process'
+import { chmodSync, mkdtempSync, readdirSync, rmSync } from 'node:fs'
+import { createServer } from 'node:net'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { once } from 'node:events'
+import { findProgram } from '../../../../test/support/requirements.ts'
+import { Client } from 'pg'
+
+/** A PostgreSQL of a test's own. */
+export interface PostgresServer {
+  readonly port: number
+  /** Stops the server's processes where they are, and lets them go on. */
+  freeze(): void
+  thaw(): void
+  stop(): Promise<void>
+}
+
+/** Where `initdb` and `postgres` are: Debian keeps them off the PATH. */
+export function findPostgres(): string | undefined {
+  const debian = '/usr/lib/postgresql'
+  try {
+    const versions = readdirSync(debian).toSorted((a, b) => Number(b) - Number(a))
+    const folder = versions
+      .map((version) => join(debian, version, 'bin'))
+      .find((bin) => readdirSync(bin).includes('initdb'))
+    if (folder !== undefined) return folder
+  } catch {
+    // not a Debian
+  }
+  return findProgram('initdb')?.replace(/\/initdb$/, '')
+}
+
+/** Starts a server with a fresh cluster on a free port; as `postgres`, since it refuses to run as root. */
+export async function startPostgres(bin: string): Promise<PostgresServer> {
+  const folder = mkdtempSync(join(tmpdir(), 'timebudget-pg-'))
+  chmodSync(folder, 0o777)
+  const data = join(folder, 'data')
+  const asPostgres =
+    process.getuid?.() === 0 ? ['setpriv', '--reuid=postgres', '--regid=postgres', '--init-groups'] : []
+  const command = (program: string, ...args: string[]): [string, string[]] => {
+    const [first = program, ...rest] = [...asPostgres, join(bin, program), ...args]
+    return [first, rest]
+  }
+  execFileSync(
+    ...command('initdb', '-D', data, '-U', 'tester', '-A', 'trust', '--no-sync', '--locale=C', '-E', 'UTF8'),
+    {
+      stdio: 'ignore',
+      cwd: folder,
+    },
+  )
+  const port = await freePort()
+  const settings = [
+    'fsync=off',
+    'max_connections=30',
+    'listen_addresses=127.0.0.1',
+    `unix_socket_directories=${folder}`,
+  ]
+  const server = spawn(
+    ...command('postgres', '-D', data, '-p', String(port), ...settings.flatMap((setting) => ['-c', setting])),
+    { stdio: 'ignore', cwd: folder },
+  )
+  const exited = once(server, 'exit')
+  const signal = (name: NodeJS.Signals): void => {
+    for (const pid of processesOf(server.pid)) process.kill(pid, name)
+  }
+  await answering(port)
+  return {
+    port,
+    freeze: () => signal('SIGSTOP'),
+    thaw: () => signal('SIGCONT'),
+    async stop() {
+      signal('SIGCONT')
+      // at once, whoever is connected
+      server.kill('SIGQUIT')
+      await exited
+      rmSync(folder, { recursive: true, force: true })
+    },
+  }
+}
+
+function processesOf(parent: number | undefined): number[] {
+  if (parent === undefined) return []
+  const children = execFileSync('ps', ['-o', 'pid=', '--ppid', String(parent)], { encoding: 'utf8' })
+  return [parent, ...children.split('\n').filter(Boolean).map(Number)]
+}
+
+async function answering(port: number): Promise<void> {
+  for (let attempt = 0; ; attempt += 1) {
+    const client = new Client({ host: '127.0.0.1', port, user: 'tester', database: 'postgres' })
+    client.on('error', () => {})
+    try {
+      await client.connect()
+      return await client.end()
+    } catch (error) {
+      if (attempt === 200) throw error
+      await new Promise((resolve) => setTimeout(resolve, 50))
+    }
+  }
+}
+
+/** A port that nobody listens on. */
+export async function freePort(): Promise<number> {
+  const server = createServer().listen(0, '127.0.0.1')
+  await once(server, 'listening')
+  const address = server.address()
+  server.close()
+  await once(server, 'close')
+  if (address === null || typeof address === 'string') throw new Error('no port')
+  return address.port
+}
