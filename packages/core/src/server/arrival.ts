@@ -1,10 +1,26 @@
-import type { IncomingMessage } from 'node:http'
 import { Deadline, internals } from '../deadline.ts'
 import { parseFloor } from '../duration.ts'
 import { BudgetTooSmallError, DeadlineExceededError, type TimeBudgetError } from '../errors.ts'
 import { type DeadlineSource, headerMalformed, skewMeasured } from '../events.ts'
-import { type Decoded, decodeDeadline, PeerClocks, type WireDeadline } from '../wire/index.ts'
-import type { ResolvedServerOptions } from './options.ts'
+import {
+  type Decoded,
+  decodeDeadline,
+  type HeaderSource,
+  PeerClocks,
+  type WireDeadline,
+} from '../wire/index.ts'
+import type { ResolvedServerOptions, Trust } from './options.ts'
+
+/** What has to be known of a request: Node's own, or a call of another protocol. */
+export interface Arriving {
+  readonly headers: HeaderSource
+  readonly socket?: { readonly remoteAddress?: string | undefined } | null
+}
+
+/** The server's options, with its trust in requests of this kind. */
+export type ArrivalOptions<R> = Omit<ResolvedServerOptions, 'trust'> & {
+  readonly trust: (request: R) => Trust
+}
 
 /** What a request's headers and the options come to. */
 export interface Arrival {
@@ -23,17 +39,16 @@ export interface Arrival {
 const peerClocks = new PeerClocks()
 
 /** Reads the deadline of a request that has just arrived. */
-export function readArrival(request: IncomingMessage, options: ResolvedServerOptions): Arrival {
+export function readArrival<R extends Arriving>(request: R, options: ArrivalOptions<R>): Arrival {
   const { clock, skewTolerance } = options
   const peer = request.socket?.remoteAddress
   const now = clock.epoch()
-  const decoded: Decoded =
-    !isTrusted(request, options)
-      ? { malformed: [] }
-      : decodeDeadline(request.headers, options.accept, now, {
-          skewTolerance,
-          ...(peer === undefined ? {} : { peer: peerClocks.of(peer) }),
-        })
+  const decoded: Decoded = !isTrusted(request, options)
+    ? { malformed: [] }
+    : decodeDeadline(request.headers, options.accept, now, {
+        skewTolerance,
+        ...(peer === undefined ? {} : { peer: peerClocks.of(peer) }),
+      })
   report(decoded, { peer, now })
   const malformedHeader = options.malformed === 'reject' ? decoded.malformed[0]?.header : undefined
   const received = decoded.deadline
@@ -45,13 +60,18 @@ export function readArrival(request: IncomingMessage, options: ResolvedServerOpt
   const allowed = received.remaining - options.reserve
   const clamped = allowed > options.max
   const epochMs = clamped || received.epochMs === undefined ? undefined : received.epochMs - options.reserve
-  const deadline = internals.fromWire({ remaining: Math.min(allowed, options.max), epochMs, skewTolerance, clock })
+  const deadline = internals.fromWire({
+    remaining: Math.min(allowed, options.max),
+    epochMs,
+    skewTolerance,
+    clock,
+  })
   const refusal = options.shutdown?.refusal ?? refuse(received, options)
   return { deadline, source: 'header', clamped, refusal, extra: clockMembers(received, now), malformedHeader }
 }
 
 /** A decision that fails is none in the caller's favour. */
-function isTrusted(request: IncomingMessage, { trust }: ResolvedServerOptions): boolean {
+function isTrusted<R>(request: R, { trust }: Pick<ArrivalOptions<R>, 'trust'>): boolean {
   try {
     return trust(request) === 'clamp'
   } catch (error) {
@@ -61,7 +81,10 @@ function isTrusted(request: IncomingMessage, { trust }: ResolvedServerOptions): 
 }
 
 /** What is left too little to begin with, if it is. */
-function refuse(received: WireDeadline, { floor, reserve }: ResolvedServerOptions): TimeBudgetError | undefined {
+function refuse(
+  received: WireDeadline,
+  { floor, reserve }: Pick<ResolvedServerOptions, 'floor' | 'reserve'>,
+): TimeBudgetError | undefined {
   const needed = parseFloor(floor, 'floor') + reserve
   const remaining = Math.max(0, received.remaining)
   const details = { budget: remaining, elapsed: 0, remaining }
@@ -73,7 +96,10 @@ function refuse(received: WireDeadline, { floor, reserve }: ResolvedServerOption
   return new DeadlineExceededError('the deadline had passed when the request arrived', details)
 }
 
-function clockMembers({ epochMs, skew }: WireDeadline, serverNow: number): Readonly<Record<string, number>> | undefined {
+function clockMembers(
+  { epochMs, skew }: WireDeadline,
+  serverNow: number,
+): Readonly<Record<string, number>> | undefined {
   if (epochMs === undefined) return undefined
   return { serverNow, deadline: epochMs, ...(skew === undefined ? {} : { skewMs: Math.round(skew) }) }
 }
@@ -85,5 +111,9 @@ function report(
   for (const { header, value } of malformed) headerMalformed.publish(() => ({ header, value, peer }))
   const skew = deadline?.skew
   if (skew === undefined || peer === undefined) return
-  skewMeasured.publish(() => ({ peer, skew, worthWarning: peerClocks.of(peer).takeWarning(now) !== undefined }))
+  skewMeasured.publish(() => ({
+    peer,
+    skew,
+    worthWarning: peerClocks.of(peer).takeWarning(now) !== undefined,
+  }))
 }

@@ -8,3 +8,10 @@ export {
 } from './options.ts'
 export { deadlineOf, openRequest, openRequestOf, type OpenOptions, type OpenRequest } from './open-request.ts'
 export { type Problem, problemOf } from './answer.ts'
+export {
+  type ArrivingCall,
+  type CallServerOptions,
+  OpenCall,
+  resolveCallOptions,
+  type ResolvedCallOptions,
+} from './open-call.ts'

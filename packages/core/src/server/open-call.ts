@@ -1,0 +1,202 @@
+import type { DeadlineWatcher } from '../armed.ts'
+import { currentDeadline, runWithDeadline } from '../current.ts'
+import { Deadline, internals } from '../deadline.ts'
+import { parseFloor } from '../duration.ts'
+import { ClientClosedError, findTimeBudgetError, type TimeBudgetError } from '../errors.ts'
+import { requestFinished, requestStarted, workLate } from '../events.ts'
+import type { Outcome } from '../outcome.ts'
+import { budgetTooSmall } from '../reasons.ts'
+import { formatServerTiming } from '../server-timing.ts'
+import { type Arrival, type ArrivalOptions, type Arriving, readArrival } from './arrival.ts'
+import { resolveServerOptions, type ServerOptions, type Trust } from './options.ts'
+import type { Stoppable } from './shutdown.ts'
+
+/** A call of a protocol on top of HTTP, such as gRPC, as it arrives. */
+export interface ArrivingCall extends Arriving {
+  /** `/package.Service/Method` */
+  readonly path: string
+}
+
+/** `ServerOptions`, as far as they concern calls whose answers are no HTTP answers. */
+export interface CallServerOptions extends Omit<ServerOptions, 'onExceeded' | 'trust'> {
+  /** `'clamp'`, `'ignore'`, or a function of the call that says which; `'clamp'`. */
+  readonly trust?: Trust | ((call: ArrivingCall) => Trust) | undefined
+}
+
+/** `CallServerOptions` with every default filled in, durations in milliseconds. */
+export type ResolvedCallOptions = ArrivalOptions<ArrivingCall>
+
+/**
+ * Fills in the defaults and reads the durations.
+ * @throws TypeError that names the option which is unknown or cannot be read.
+ */
+export function resolveCallOptions({ trust, ...options }: CallServerOptions = {}): ResolvedCallOptions {
+  if ('onExceeded' in options) throw new TypeError('onExceeded: calls are answered with a status')
+  if (typeof trust === 'function') return Object.freeze({ ...resolveServerOptions(options), trust })
+  return Object.freeze({ ...resolveServerOptions({ ...options, trust }), trust: () => trust ?? 'clamp' })
+}
+
+/**
+ * A call under its deadline, for protocols that answer in their own way: whoever ends it first, its answer, the client or
+ * the clock, ends it alone. Within a request that stands under a deadline already, it stands under that.
+ */
+export class OpenCall implements DeadlineWatcher, Stoppable {
+  readonly #options: ResolvedCallOptions
+  readonly #entry: Deadline
+  /** Absent if the request around it has been read already. */
+  readonly #arrival: Arrival | undefined
+  readonly #request: object
+  readonly #tightened: Deadline[] = []
+  #tellEnded: ((reason: TimeBudgetError) => void) | undefined
+  #reason: TimeBudgetError | undefined
+  #isOver = false
+  #isLateNoted = false
+
+  constructor(call: ArrivingCall, options: ResolvedCallOptions) {
+    const outer = currentDeadline()
+    this.#options = options
+    this.#request = call
+    this.#arrival = outer === undefined ? readArrival(call, options) : undefined
+    this.#entry = this.#arrival?.deadline ?? outer?.child({}) ?? Deadline.after(options.budget)
+  }
+
+  /** The deadline that rules now: the call's, or a handler's tighter one. */
+  get deadline(): Deadline {
+    return this.#tightened.at(-1) ?? this.#entry
+  }
+
+  /** Why it ended, if otherwise than by its handler's answer. */
+  get reason(): TimeBudgetError | undefined {
+    return this.#reason
+  }
+
+  /** Whether it has ended: no handler is to be entered, and nothing sent. */
+  isOver(): boolean {
+    return this.#isOver
+  }
+
+  /** The header that could not be read, where that is to be answered with an error of the protocol. */
+  get malformedHeader(): string | undefined {
+    return this.#arrival?.malformedHeader
+  }
+
+  /** The ledger as Server-Timing, if this caller gets it. */
+  get serverTiming(): string | undefined {
+    const { serverTiming } = this.#options
+    const isWanted = serverTiming === 'peers' ? this.#arrival?.source === 'header' : serverTiming
+    return isWanted ? formatServerTiming(this.#entry.ledger.entries) : undefined
+  }
+
+  /** Begins; `onEnded` is called once if it ends otherwise than by `finish`, before the signal aborts: to answer the client. */
+  begin(onEnded: (reason: TimeBudgetError) => void): void {
+    this.#tellEnded = onEnded
+    const arrival = this.#arrival
+    if (arrival !== undefined) {
+      const { deadline, source, clamped } = arrival
+      requestStarted.publish(() => ({ deadline, source, clamped, request: this.#request }))
+    }
+    this.#options.shutdown?.enter(this)
+    this.#endBy(arrival?.refusal ?? internals.watch(this.#entry, this, { hold: false }))
+  }
+
+  /** Gives what follows less time; never more. */
+  tighten({ floor, reserve, budget }: ResolvedCallOptions): void {
+    if (this.#isOver) return
+    const outer = this.deadline
+    const remaining = outer.remaining()
+    const needed = parseFloor(floor, 'floor') + reserve
+    if (remaining < needed) {
+      this.#endBy(budgetTooSmall({ operation: undefined, needed, remaining, of: outer }))
+      return
+    }
+    const deadline = Deadline.after(Math.min(budget, remaining - reserve), { parent: outer })
+    this.#tightened.push(deadline)
+    this.#endBy(internals.watch(deadline, this, { hold: false }))
+  }
+
+  /** Runs what handles the call, under its deadline. */
+  run<T>(work: () => T): T {
+    return this.#options.ambient ? runWithDeadline(this.deadline, work) : work()
+  }
+
+  /**
+   * Ends it if its time is up although no timer has run yet, as after a blocked event loop; returns whether it has ended.
+   * To be asked before anything is sent.
+   */
+  endIfLate(): boolean {
+    if (!this.#isOver && this.#options.late === 'replace') this.#endBy(this.deadline.reason)
+    if (this.#isOver) this.#noteLate()
+    return this.#isOver
+  }
+
+  /** The handler's answer is about to be sent and ends the call; `false` if something else has, and nothing may be sent. */
+  finish(outcome: Outcome): boolean {
+    if (this.endIfLate()) return false
+    this.#close(outcome)
+    return true
+  }
+
+  /** Answers an error of ours that a handler let through; `false` if the error is none of ours. */
+  fail(error: unknown): boolean {
+    const ours = findTimeBudgetError(error)
+    this.#endBy(ours)
+    return ours !== undefined
+  }
+
+  stop(reason: TimeBudgetError): void {
+    this.#endBy(reason)
+  }
+
+  deadlineEnded(reason: TimeBudgetError): void {
+    this.#endBy(reason)
+  }
+
+  /** The client left; `how` is `h2_rst_8` and the like. */
+  clientGone(how: string): void {
+    const { deadline } = this
+    const details = { budget: deadline.budget, elapsed: deadline.elapsed(), remaining: deadline.remaining() }
+    this.#endBy(deadline.reason ?? new ClientClosedError(`the client went away (${how})`, details), how)
+  }
+
+  #endBy(reason: TimeBudgetError | undefined, goneBy?: string): void {
+    if (reason === undefined || this.#isOver) return
+    this.#isOver = true
+    this.#reason = reason
+    this.#tellEnded?.(reason)
+    this.#entry.cancel(reason)
+    this.#close(reason.outcome, reason.code === 'CLIENT_CLOSED' ? goneBy : undefined)
+  }
+
+  #close(outcome: Outcome, goneBy?: string): void {
+    this.#isOver = true
+    this.#tellEnded = undefined
+    const { deadline } = this
+    for (const tightened of this.#tightened.toReversed()) tightened.settle()
+    this.#entry.settle()
+    this.#options.shutdown?.leave(this)
+    const arrival = this.#arrival
+    if (arrival === undefined) return
+    requestFinished.publish(() => {
+      const elapsed = deadline.elapsed()
+      return {
+        deadline,
+        source: deadline === this.#entry ? arrival.source : 'route',
+        clamped: arrival.clamped,
+        request: this.#request,
+        outcome,
+        status: undefined,
+        elapsed,
+        overrun: Math.max(0, elapsed - deadline.budget),
+        goneBy,
+      }
+    })
+  }
+
+  #noteLate(): void {
+    if (this.#isLateNoted || this.#reason === undefined || this.#reason.code === 'CLIENT_CLOSED') return
+    this.#isLateNoted = true
+    const { deadline } = this
+    const lateBy = Math.max(0, deadline.elapsed() - deadline.budget)
+    workLate.publish(() => ({ kind: 'answer', operation: undefined, deadline, lateBy }))
+  }
+}
