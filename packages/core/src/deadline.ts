@@ -391,7 +391,8 @@ export class Deadline {
     const controller = new AbortController()
     const signal: KnowingSignal = controller.signal
     signal[deadlineOfSignal] = this
-    setMaxListeners(0, signal) // one request may well make fifty calls
+    // one request may well make fifty calls; no 0, on which Node 20's getMaxListeners throws, and undici's Request with it
+    setMaxListeners(Infinity, signal)
     const reason = this.#observe()
     if (reason !== undefined) controller.abort(reason)
     else {
