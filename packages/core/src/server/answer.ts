@@ -1,8 +1,7 @@
-import { STATUS_CODES } from 'node:http'
-import type { IncomingMessage, ServerResponse } from 'node:http'
+import { STATUS_CODES, validateHeaderName, validateHeaderValue } from 'node:http'
+import type { IncomingMessage } from 'node:http'
 import type { TimeBudgetError } from '../errors.ts'
-import { isHttp2 } from './client-gone.ts'
-import type { ExceededAnswer } from './options.ts'
+import type { ExceededAnswer, ServerOptions } from './options.ts'
 
 /** A whole response, ready to be written. */
 export interface Answer {
@@ -39,28 +38,26 @@ export function problemOf(error: TimeBudgetError, extra: Readonly<Record<string,
   }
 }
 
-/** The answer to a request that ended with our error: the user's own where it is given, else a problem. */
+/** The answer to a request that ended with our error: the user's own where it is given and can be sent, else a problem. */
 export function answerFor(
   error: TimeBudgetError,
   options: {
     readonly request: IncomingMessage
-    readonly onExceeded: ((error: TimeBudgetError, request: IncomingMessage) => ExceededAnswer) | undefined
+    readonly onExceeded: ServerOptions['onExceeded']
     readonly extra?: Readonly<Record<string, string | number>> | undefined
   },
 ): Answer {
-  const own = askUser(error, options)
-  const body = own.body ?? problemOf(error, options.extra)
-  const isText = typeof body === 'string' || body instanceof Uint8Array
-  const contentType = own.body === undefined ? 'application/problem+json' : isText ? undefined : 'application/json'
-  return {
-    status: own.status ?? error.status,
-    headers: {
-      ...(contentType === undefined ? {} : { 'content-type': contentType }),
-      'cache-control': 'no-store',
-      ...error.headers,
-      ...own.headers,
-    },
-    body: isText ? body : JSON.stringify(body),
+  const problem: Answer = {
+    status: error.status,
+    headers: { 'content-type': 'application/problem+json', 'cache-control': 'no-store', ...error.headers },
+    body: JSON.stringify(problemOf(error, options.extra)),
+  }
+  if (options.onExceeded === undefined) return problem
+  try {
+    return merge(problem, options.onExceeded(error, options.request))
+  } catch (failure) {
+    process.emitWarning(`onExceeded failed: ${String(failure)}`, 'TimeBudgetWarning')
+    return problem
   }
 }
 
@@ -70,54 +67,45 @@ export function malformedAnswer(header: string): Answer {
   return { status: 400, headers: { 'content-type': 'application/problem+json' }, body: JSON.stringify(body) }
 }
 
-function askUser(error: TimeBudgetError, { request, onExceeded }: Parameters<typeof answerFor>[1]): ExceededAnswer {
-  try {
-    return onExceeded?.(error, request) ?? {}
-  } catch (failure) {
-    process.emitWarning(`onExceeded failed: ${String(failure)}`, 'TimeBudgetWarning')
-    return {}
+/**
+ * The problem with what the user has put in its place.
+ * @throws TypeError for what cannot be sent.
+ */
+function merge(problem: Answer, own: ExceededAnswer): Answer {
+  if (own instanceof Promise) {
+    own.catch(() => {}) // it is too late for whatever it comes to
+    throw new TypeError('it must return its answer at once, not a promise')
   }
+  const status = own.status ?? problem.status
+  if (!Number.isInteger(status) || status < 200 || status > 599) throw new TypeError(`${status} is no status`)
+  const headers: Record<string, string> = { ...problem.headers }
+  const body = bodyOf(own) ?? problem.body
+  if (own.body !== undefined) {
+    delete headers['content-type']
+    if (typeof own.body === 'object' && body !== own.body) headers['content-type'] = 'application/json'
+  }
+  for (const [name, value] of Object.entries(own.headers ?? {})) {
+    validateHeaderName(name)
+    validateHeaderValue(name, value)
+    if (!connectionHeaders.has(name.toLowerCase())) headers[name.toLowerCase()] = value
+  }
+  return { status, headers, body }
 }
 
-/** What a handler that was cut off may have said of a body that is not sent now. */
-const headersOfABody = [
-  'accept-ranges',
-  'cache-control',
-  'content-disposition',
-  'content-encoding',
-  'content-language',
+/** Where a body ends, and what becomes of the connection, is for the connection to say. */
+export const connectionHeaders: ReadonlySet<string> = new Set([
+  'connection',
   'content-length',
-  'content-location',
-  'content-range',
-  'content-type',
-  'etag',
-  'expires',
-  'last-modified',
-  'location',
-  'server-timing',
-  'set-cookie',
+  'http2-settings',
+  'keep-alive',
+  'proxy-connection',
+  'te',
   'trailer',
   'transfer-encoding',
-]
+  'upgrade',
+])
 
-/** How a response is written past everything that later middleware wrapped around it. */
-export interface RawWriter {
-  readonly writeHead: ServerResponse['writeHead']
-  readonly end: ServerResponse['end']
-}
-
-/** Writes the answer on a response that has not begun; headers that do not describe a body (CORS, ...) stay. */
-export function writeAnswer(
-  request: IncomingMessage,
-  response: ServerResponse,
-  answer: Answer,
-  { writeHead, end }: RawWriter,
-): void {
-  for (const name of headersOfABody) response.removeHeader(name)
-  for (const [name, value] of Object.entries(answer.headers)) response.setHeader(name, value)
-  response.setHeader('content-length', Buffer.byteLength(answer.body))
-  // the rest of the upload would be taken for the next request
-  if (!isHttp2(request) && !request.complete) response.setHeader('connection', 'close')
-  writeHead.call(response, answer.status)
-  Reflect.apply(end, response, [answer.body])
+function bodyOf({ body }: ExceededAnswer): string | Uint8Array | undefined {
+  if (typeof body !== 'object' || body instanceof Uint8Array) return body
+  return JSON.stringify(body)
 }

@@ -1,6 +1,6 @@
 import type { IncomingMessage, ServerResponse } from 'node:http'
-import type { ServerHttp2Stream } from 'node:http2'
 import type { Socket } from 'node:net'
+import { http2StreamOf, isHttp2 } from './http2.ts'
 
 /** Who wants to know how the exchange with the client ended: exactly one of the two is called, once. */
 export interface ClientObserver {
@@ -10,15 +10,13 @@ export interface ClientObserver {
   clientGone(how: string): void
 }
 
-type MaybeHttp2Response = ServerResponse & { readonly stream?: ServerHttp2Stream }
-
 /**
  * Watches one exchange. No single event of Node's tells a client that left from a normal end on every version and
  * protocol; the first of `aborted`, the response's `close` and the socket's `close` does, judged by what was finished.
  */
 export class ClientWatch {
   readonly #request: IncomingMessage
-  readonly #response: MaybeHttp2Response
+  readonly #response: ServerResponse
   readonly #observer: ClientObserver
   readonly #socket: Socket | undefined
   #done = false
@@ -33,7 +31,7 @@ export class ClientWatch {
 
   /** Begins; decides at once if the client has left already. */
   start(): void {
-    if (this.#request.aborted || this.#response.destroyed || this.#socket?.destroyed === true) {
+    if (this.#hasEnded()) {
       this.#decide()
       return
     }
@@ -49,6 +47,13 @@ export class ClientWatch {
     this.#response.removeListener('close', this.#onEnd)
     this.#response.removeListener('finish', this.#onFinish)
     if (this.#socket !== undefined) removeSocketListener(this.#socket, this.#onEnd)
+  }
+
+  #hasEnded(): boolean {
+    if (this.#request.aborted || this.#response.destroyed) return true
+    return isHttp2(this.#request)
+      ? http2StreamOf(this.#response)?.destroyed !== false
+      : this.#socket?.destroyed === true
   }
 
   readonly #onFinish = (): void => {
@@ -73,21 +78,17 @@ export class ClientWatch {
   #isGone(): boolean {
     const response = this.#response
     if (this.#request.aborted) return true
-    if (isHttp2(this.#request)) return !response.writableEnded || (response.stream?.rstCode ?? 0) > 0
+    if (isHttp2(this.#request)) return !response.writableEnded || (http2StreamOf(response)?.rstCode ?? 0) > 0
     return !response.writableFinished || (this.#socket?.errored ?? null) !== null
   }
 
   #how(): string {
-    if (isHttp2(this.#request)) return `h2_rst_${this.#response.stream?.rstCode ?? 0}`
+    if (isHttp2(this.#request)) return `h2_rst_${http2StreamOf(this.#response)?.rstCode ?? 0}`
     const failure = this.#socket?.errored ?? null
     if (failure !== null && 'code' in failure && failure.code === 'ERR_HTTP_REQUEST_TIMEOUT') return 'server_request_timeout'
     if (failure !== null) return 'client_reset'
     return this.#socket?.readableEnded === true ? 'client_fin' : 'server_closed'
   }
-}
-
-export function isHttp2(request: IncomingMessage): boolean {
-  return request.httpVersionMajor >= 2
 }
 
 // One listener a socket, however many pipelined requests wait on it: more than ten would print a warning.

@@ -1,26 +1,29 @@
 import type { ServerResponse } from 'node:http'
 import type { TimeBudgetError } from '../errors.ts'
 import { problemOf } from './answer.ts'
-import { isHttp2 } from './client-gone.ts'
+import { http2StreamOf, isHttp2 } from './http2.ts'
 import type { OriginalMethods } from './response-guard.ts'
+import type { ResponseHead } from './response-head.ts'
 
 const http2InternalError = 2
+/** The longest end of an event: two line breaks of two characters. */
+const tailLength = 4
 
 /** What has been sent of a response that began, as far as its end depends on it. */
 export class BegunBody {
   #isEventStream = false
-  #betweenEvents = true
+  #tail = '\n\n'
 
-  begin(contentType: string | undefined, response: ServerResponse): void {
+  begin(head: ResponseHead): void {
     // what a compressor writes are no events any more
-    const encoding = response.getHeader('content-encoding') ?? 'identity'
-    this.#isEventStream = encoding === 'identity' && contentType?.toLowerCase().startsWith('text/event-stream') === true
+    const isPlain = (head.get('content-encoding') ?? 'identity') === 'identity'
+    this.#isEventStream = isPlain && head.get('content-type')?.toLowerCase().startsWith('text/event-stream') === true
   }
 
   written(chunk: unknown): void {
     if (!this.#isEventStream) return
-    const text = typeof chunk === 'string' ? chunk.slice(-4) : chunk instanceof Uint8Array ? tailOf(chunk) : ''
-    if (text !== '') this.#betweenEvents = /(\n\n|\r\r|\r\n\r\n)$/.test(text)
+    if (typeof chunk === 'string') this.#tail = (this.#tail + chunk).slice(-tailLength)
+    else if (chunk instanceof Uint8Array) this.#tail = (this.#tail + latin1Tail(chunk)).slice(-tailLength)
   }
 
   /**
@@ -28,18 +31,24 @@ export class BegunBody {
    * event; anything else with a broken connection.
    */
   cutOff(response: ServerResponse, reason: TimeBudgetError, { end }: OriginalMethods): void {
-    if (this.#isEventStream && this.#betweenEvents && !response.writableEnded) {
+    if (this.#canSayWhy(response)) {
       Reflect.apply(end, response, [`event: error\ndata: ${JSON.stringify(problemOf(reason))}\n\n`])
+      if (!response.req.complete) http2StreamOf(response)?.close()
     } else if (isHttp2(response.req)) {
       // destroy() looks like a clean end there, and CANCEL raises no error at the client
-      const { stream } = response as ServerResponse & { readonly stream?: { close(code: number): void } }
-      stream?.close(http2InternalError)
+      http2StreamOf(response)?.close(http2InternalError)
     } else {
       response.destroy()
     }
   }
+
+  /** A client that does not read would keep the connection for as long as it likes. */
+  #canSayWhy(response: ServerResponse): boolean {
+    const isBetweenEvents = /(\n\n|\r\r|\r\n\r\n)$/.test(this.#tail)
+    return this.#isEventStream && isBetweenEvents && !response.writableEnded && !response.writableNeedDrain
+  }
 }
 
-function tailOf(chunk: Uint8Array): string {
-  return Buffer.from(chunk.subarray(-4)).toString('latin1')
+function latin1Tail(chunk: Uint8Array): string {
+  return Buffer.from(chunk.subarray(-tailLength)).toString('latin1')
 }

@@ -7,14 +7,16 @@ import { CancelledError, ClientClosedError, findTimeBudgetError, type TimeBudget
 import { type DeadlineSource, requestFinished, requestStarted, workLate } from '../events.ts'
 import { budgetTooSmall } from '../reasons.ts'
 import { formatServerTiming } from '../server-timing.ts'
-import { type Answer, answerFor, malformedAnswer, writeAnswer } from './answer.ts'
+import { type Answer, answerFor, malformedAnswer } from './answer.ts'
 import { type Arrival, readArrival } from './arrival.ts'
 import { type ClientObserver, ClientWatch } from './client-gone.ts'
 import { BegunBody } from './event-stream.ts'
 import { keepContext } from './keep-context.ts'
 import type { ResolvedServerOptions } from './options.ts'
 import { guardResponse, type OriginalMethods, type ResponseKeeper, sealResponse } from './response-guard.ts'
+import type { ResponseHead } from './response-head.ts'
 import type { Stoppable } from './shutdown.ts'
+import { writeAnswer } from './write-answer.ts'
 
 const openRequestKey: unique symbol = Symbol.for('timebudget.request.v1')
 type KnownRequest = IncomingMessage & { [openRequestKey]?: OpenRequest; readonly upgrade?: boolean }
@@ -43,6 +45,8 @@ export class OpenRequest implements DeadlineWatcher, ClientObserver, ResponseKee
   #isBegun = false
   #isAnswering = false
   #isSealed = false
+  /** An answer that began late and is let through. */
+  #isSentLate = false
   #isOver = false
 
   constructor(
@@ -138,7 +142,7 @@ export class OpenRequest implements DeadlineWatcher, ClientObserver, ResponseKee
   }
 
   isOver(): boolean {
-    return this.#response.writableEnded && this.#response.writableLength === 0
+    return this.#isSentLate || (this.#response.writableEnded && this.#response.writableLength === 0)
   }
 
   deadlineEnded(reason: TimeBudgetError): void {
@@ -171,14 +175,12 @@ export class OpenRequest implements DeadlineWatcher, ClientObserver, ResponseKee
     return true
   }
 
-  beforeHeaders(contentType: string | undefined): void {
+  beforeHeaders(head: ResponseHead): void {
     if (this.#isAnswering) return
-    this.#isBegun = true
-    this.#body.begin(contentType, this.#response)
+    this.#isSentLate = this.#options.late === 'send' && this.deadline.expired
+    this.#body.begin(head)
     const timing = this.#serverTiming()
-    if (timing === undefined) return
-    const present = this.#response.getHeader('server-timing')
-    this.#response.setHeader('server-timing', present === undefined ? timing : `${String(present)}, ${timing}`)
+    if (timing !== undefined) head.append('server-timing', timing)
   }
 
   bodyWritten(chunk: unknown): void {
@@ -222,7 +224,6 @@ export class OpenRequest implements DeadlineWatcher, ClientObserver, ResponseKee
       const headers = timing === undefined ? answer.headers : { ...answer.headers, 'server-timing': timing }
       writeAnswer(this.#request, this.#response, { ...answer, headers }, this.#original)
     } catch (error) {
-      // a header of the user's that Node refuses
       process.emitWarning(`the answer could not be sent: ${String(error)}`, 'TimeBudgetWarning')
       this.#response.destroy()
     }

@@ -1,11 +1,12 @@
 import type { IncomingMessage, ServerResponse } from 'node:http'
+import { ResponseHead } from './response-head.ts'
 
 /** Who decides over a guarded response. */
 export interface ResponseKeeper {
   /** Before anything is sent: whether this is too late. Then the keeper has answered, and the call is dropped. */
   isTooLate(): boolean
   /** Just before status and headers leave. */
-  beforeHeaders(contentType: string | undefined): void
+  beforeHeaders(head: ResponseHead): void
   /** A part of the body is about to be written. */
   bodyWritten(chunk: unknown): void
 }
@@ -26,20 +27,20 @@ export function guardResponse(response: ServerResponse, keeper: ResponseKeeper):
   const { writeHead, write, end, flushHeaders } = response
   let headersPassed = false
 
-  const passHeaders = (contentType: string | undefined): void => {
+  const passHeaders = (writeHeadArguments: unknown[]): void => {
     if (headersPassed) return
     headersPassed = true
-    keeper.beforeHeaders(contentType ?? headerText(response.getHeader('content-type')))
+    keeper.beforeHeaders(new ResponseHead(response, writeHeadArguments))
   }
 
   response.writeHead = function guardedWriteHead(this: ServerResponse, ...args: unknown[]): ServerResponse {
     if (keeper.isTooLate()) return this
-    passHeaders(contentTypeOf(args))
+    passHeaders(args)
     return Reflect.apply(writeHead, this, args)
   }
   response.write = function guardedWrite(this: ServerResponse, ...args: unknown[]): boolean {
     if (keeper.isTooLate()) return dropped(args)
-    passHeaders(undefined)
+    passHeaders([])
     keeper.bodyWritten(args[0])
     return Reflect.apply(write, this, args)
   }
@@ -48,12 +49,12 @@ export function guardResponse(response: ServerResponse, keeper: ResponseKeeper):
       dropped(args)
       return this
     }
-    passHeaders(undefined)
+    passHeaders([])
     return Reflect.apply(end, this, args)
   }
   response.flushHeaders = function guardedFlushHeaders(this: ServerResponse): void {
     if (keeper.isTooLate()) return
-    passHeaders(undefined)
+    passHeaders([])
     flushHeaders.call(this)
   }
   return { writeHead, write, end, flushHeaders }
@@ -90,6 +91,10 @@ export function sealResponse(request: IncomingMessage, response: ServerResponse,
   for (const name of headerCalls) {
     Object.defineProperty(response, name, { value: note, configurable: true, writable: true })
   }
+  // a pipeline that hears of the abort would take the answer along
+  response.destroy = function ignoredDestroy(this: ServerResponse): ServerResponse {
+    return this
+  }
   shieldSocket(request)
 }
 
@@ -106,34 +111,17 @@ const headerCalls = [
 function shieldSocket(request: IncomingMessage): void {
   const socket = request.socket
   if (socket === undefined || socket === null) return
-  const harmless = function harmless(): object {
-    return shield
-  }
-  const shield: object = Object.create(socket, {
-    destroy: { value: harmless },
-    destroySoon: { value: harmless },
-    end: { value: harmless },
+  const shield: object = new Proxy(socket, {
+    get: (target, name) => (socketEnds.has(name) ? () => shield : Reflect.get(target, name, target)),
   })
   Object.defineProperty(request, 'socket', { value: shield, configurable: true, writable: true })
 }
+
+const socketEnds: ReadonlySet<string | symbol> = new Set(['destroy', 'destroySoon', 'end'])
 
 /** Calls the callback of a dropped write, as Node would, so that nobody waits for it. */
 function dropped(args: readonly unknown[]): true {
   const callback = args.findLast((argument) => typeof argument === 'function')
   if (callback !== undefined) process.nextTick(callback)
   return true
-}
-
-function contentTypeOf(writeHeadArguments: readonly unknown[]): string | undefined {
-  const headers = writeHeadArguments.findLast((argument) => typeof argument === 'object' && argument !== null)
-  if (headers === undefined) return undefined
-  const flat: readonly unknown[] = Array.isArray(headers) ? headers.flat() : Object.entries(headers).flat()
-  for (let index = 0; index + 1 < flat.length; index += 2) {
-    if (String(flat[index]).toLowerCase() === 'content-type') return headerText(flat[index + 1])
-  }
-  return undefined
-}
-
-function headerText(value: unknown): string | undefined {
-  return value === undefined ? undefined : String(value)
 }
