@@ -1,5 +1,7 @@
 import { describe } from 'vitest'
 import { arrivalContract } from './contract/arrival.ts'
+import { lateAnswerContract } from './contract/late-answers.ts'
+import { ownAnswerContract } from './contract/own-answers.ts'
 import { wireContract } from './contract/wire.ts'
 import type { Host } from './host.ts'
 
@@ -7,6 +9,8 @@ import type { Host } from './host.ts'
 export function adapterContract(host: Host): void {
   describe(`${host.name}, ${host.protocol}`, () => {
     arrivalContract(host)
+    lateAnswerContract(host)
+    ownAnswerContract(host)
     wireContract(host)
   })
 }

@@ -8,6 +8,7 @@ export interface Reply extends Head {
 }
 
 export interface Head {
+  readonly statusText: string
   readonly status: number
   readonly headers: IncomingHttpHeaders
 }
@@ -61,7 +62,7 @@ export function connection({ port, protocol }: Target): Connection {
     session,
     close() {
       agent.destroy()
-      session?.close()
+      session?.destroy()
     },
   }
 }
@@ -138,7 +139,7 @@ function beginHttp1(port: number, options: Call & { connection: Connection }, re
   let incoming: IncomingMessage | undefined
   outgoing.on('response', (response) => {
     incoming = response
-    reception.begin({ status: response.statusCode ?? 0, headers: response.headers })
+    reception.begin({ status: response.statusCode ?? 0, statusText: response.statusMessage ?? '', headers: response.headers })
     response.on('data', (chunk: Buffer) => reception.take(chunk))
     response.on('end', () => {
       if (response.complete) reception.complete()
@@ -170,14 +171,17 @@ function beginHttp2(session: ClientHttp2Session, options: Call, reception: Recep
   )
   if (body !== undefined) stream.end(body)
   stream.on('response', (received) => {
-    reception.begin({ status: Number(received[':status']), headers: received })
+    reception.begin({ status: Number(received[':status']), statusText: '', headers: received })
   })
   stream.on('data', (chunk: Buffer) => reception.take(chunk))
   stream.on('error', (error) => reception.fail(error))
-  stream.on('close', () => {
+  const conclude = (): void => {
     if (stream.rstCode === constants.NGHTTP2_NO_ERROR && stream.readableEnded) reception.complete()
     else reception.fail(new Error(`the stream was closed with ${stream.rstCode}`))
-  })
+  }
+  // Node's client does not close a stream as long as something of its upload is left to be written
+  stream.on('end', () => setImmediate(conclude))
+  stream.on('close', conclude)
   return {
     reply: reception.reply,
     head: reception.head,
