@@ -1,3 +1,4 @@
+import { Readable } from 'node:stream'
 import type { Deadline, Duration } from '@timebudget/core'
 import {
   deadlineOf,
@@ -69,12 +70,16 @@ function reenter(request: FastifyRequest, _reply: FastifyReply, ...rest: unknown
   else open.run(next)
 }
 
-/** Gives the bare response what Fastify keeps in its reply, and the reply nothing more to say. */
+/** Gives the bare response what Fastify keeps in its reply; what the reply says from now on is late. */
 function handOver(reply: FastifyReply): void {
   for (const [name, value] of Object.entries(reply.getHeaders())) {
     if (value !== undefined) reply.raw.setHeader(name, value)
   }
-  if (!reply.sent) reply.hijack()
+  reply.send = function sendLate(payload?: unknown): FastifyReply {
+    if (payload instanceof Readable) payload.destroy()
+    if (!(payload instanceof Error)) reply.raw.end() // which counts it
+    return reply
+  }
 }
 
 function resolveRoute(route: RouteDeadline): ResolvedServerOptions {

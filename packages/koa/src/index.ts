@@ -40,11 +40,16 @@ export function deadline(options?: ServerOptions): DeadlineMiddleware {
     context.deadline = open.deadline
     if (open.answered) return
     hushBrokenConnections(context, () => open.answered)
-    const handled = open.run(next).catch((error: unknown) => {
-      if (open.fail(error)) return
-      if (!open.answered) throw error
-      if (findTimeBudgetError(error) === undefined) context.app.emit('error', error, context)
-    })
+    const handled = open.run(next).then(
+      () => {
+        if (open.answered) context.res.end() // which counts it as late
+      },
+      (error: unknown) => {
+        if (open.fail(error)) return
+        if (!open.answered) throw error
+        if (findTimeBudgetError(error) === undefined) context.app.emit('error', error, context)
+      },
+    )
     await Promise.race([handled, open.ended])
   }
 }

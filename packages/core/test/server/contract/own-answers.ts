@@ -84,7 +84,10 @@ export function ownAnswerContract(host: Host): void {
     const handler: Handler = async ({ request, response, deadline }) => {
       await operation('retrieve', { deadline }, () => {})
       if (request.url === '/hang') return operation('generate', { deadline }, forever)
-      response.writeHead(200, request.url === '/pairs' ? [['server-timing', 'own;dur=1']] as never : {})
+      const headers = { 'Server-Timing': 'own;dur=1', 'x-other': '1' }
+      if (request.url === '/object') response.writeHead(200, headers)
+      if (request.url === '/list') response.writeHead(200, Object.entries(headers).flat())
+      if (request.url === '/set') response.setHeader('server-timing', ['own;dur=1'])
       response.end()
     }
     const peer = { 'x-request-timeout-ms': '80' }
@@ -112,8 +115,10 @@ export function ownAnswerContract(host: Host): void {
 
     test('joins what the handler itself tells', async () => {
       await using server = await serve(host, { handler, isRaw: true })
-      const reply = await call(server, { headers: peer, path: '/pairs' })
-      expect(reply.headers['server-timing']).toMatch(/own;dur=1.*retrieve;|retrieve;.*own;dur=1/)
+      for (const path of ['/object', '/list', '/set']) {
+        const reply = await call(server, { headers: peer, path })
+        expect(reply.headers['server-timing']).toMatch(/^own;dur=1, retrieve;/)
+      }
     })
   })
 }

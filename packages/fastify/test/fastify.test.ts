@@ -1,0 +1,4 @@
+import { adapterContract } from '../../core/test/server/adapter-contract.ts'
+import { fastifyHost } from './hosts.ts'
+
+adapterContract(fastifyHost)
