@@ -44,7 +44,6 @@ export class OpenRequest implements DeadlineWatcher, ClientObserver, ResponseKee
   /** Whether status and headers have been let through, though they may not have left. */
   #isBegun = false
   #isAnswering = false
-  #hasBegun = false
   #isSealed = false
   /** An answer that began late and is let through. */
   #isSentLate = false
@@ -178,7 +177,7 @@ export class OpenRequest implements DeadlineWatcher, ClientObserver, ResponseKee
 
   beforeHeaders(head: ResponseHead): void {
     if (this.#isAnswering) return
-    this.#hasBegun = true
+    this.#isBegun = true
     this.#isSentLate = this.#options.late === 'send' && this.deadline.expired
     this.#body.begin(head)
     const timing = this.#serverTiming()
