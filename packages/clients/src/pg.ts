@@ -6,6 +6,7 @@ import {
   answer,
   type Callback,
   isBounded,
+  overriding,
   runStoreCall,
   splitCallback,
   type StoreOptions,
@@ -150,16 +151,6 @@ function readQuery(given: readonly unknown[]): ReadQuery {
   const [query, values] = args
   const config = typeof query === 'string' ? { text: query } : (query as PgQueryConfig)
   return { config: values === undefined ? config : { ...config, values }, text: config.text, callback }
-}
-
-/** The same object, but for these methods; `release` only where there is one. */
-function overriding<T extends object>(target: T, methods: Readonly<Record<string, unknown>>): T {
-  return new Proxy(target, {
-    get(_, name) {
-      const member: unknown = Reflect.get(target, name, target)
-      return typeof name === 'string' && member !== undefined ? (methods[name] ?? member) : member
-    },
-  })
 }
 
 function ignore(): void {}

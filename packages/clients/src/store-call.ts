@@ -64,3 +64,13 @@ export function splitCallback(args: readonly unknown[]): {
   if (typeof last !== 'function') return { args: [...args], callback: undefined }
   return { args: args.slice(0, -1), callback: (...results) => Reflect.apply(last, undefined, results) }
 }
+
+/** The same object, but for these methods; only those that it has. */
+export function overriding<T extends object>(target: T, methods: Readonly<Record<string, unknown>>): T {
+  return new Proxy(target, {
+    get(_, name) {
+      const member: unknown = Reflect.get(target, name, target)
+      return typeof name === 'string' && member !== undefined ? (methods[name] ?? member) : member
+    },
+  })
+}
