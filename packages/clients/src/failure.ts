@@ -1,4 +1,10 @@
-import { type Deadline, type RunningOperation, UpstreamError } from '@timebudget/core'
+import {
+  type Deadline,
+  findTimeBudgetError,
+  type Outcome,
+  type RunningOperation,
+  UpstreamError,
+} from '@timebudget/core'
 
 /**
  * A peer that keeps the same deadline gives up within a few milliseconds of us, on either side. What fails this close
@@ -9,8 +15,32 @@ const edge = 25
 /** What to throw for a call that failed with `error`; ends the operation. */
 export async function failureOf(running: RunningOperation, error: unknown): Promise<unknown> {
   await waitOutTheEdge(running)
+  return failureNow(running, error)
+}
+
+/**
+ * For libraries whose errors are known by their names, codes and fields: as `failureOf`, but what failed by itself keeps
+ * the library's error, with UpstreamError put among its causes.
+ */
+export async function blameUpstream(running: RunningOperation, error: Error): Promise<unknown> {
+  await waitOutTheEdge(running)
+  return blameUpstreamNow(running, error)
+}
+
+/** As `blameUpstream`, where the edge is known to be far or has been waited out. */
+export function blameUpstreamNow(running: RunningOperation, error: Error): unknown {
+  const origin = error.cause instanceof Error ? error.cause : new Error(error.message, { cause: error.cause })
+  const failure = failureNow(running, origin)
+  if (!(failure instanceof UpstreamError)) return failure
+  error.cause = failure
+  return error
+}
+
+function failureNow(running: RunningOperation, error: unknown): unknown {
   const { reason } = running.deadline
   if (reason !== undefined) return running.fail(reason)
+  // another client of ours, on top of which this one is, has said all there is to say
+  if (findTimeBudgetError(error) !== undefined) return running.fail(error)
   const details = {
     operation: running.entry.name,
     budget: running.timeout,
@@ -29,6 +59,11 @@ export async function waitOutTheEdge({ deadline }: RunningOperation): Promise<vo
     if (signal.aborted) resolve()
     else signal.addEventListener('abort', () => resolve(), { once: true })
   })
+}
+
+/** Whether a peer's answer says that the time it had from us was up. */
+export function isOutOfTime(outcome: Outcome): boolean {
+  return outcome === 'deadline_exceeded' || outcome === 'operation_timeout'
 }
 
 /** Whether what fails now fails because the deadline is about to end. */

@@ -1,5 +1,5 @@
 import { type RunningOperation, startOperation } from '@timebudget/core'
-import { failureOf, waitOutTheEdge } from './failure.ts'
+import { failureOf, isOutOfTime, waitOutTheEdge } from './failure.ts'
 import { type Fetch, type Followed, followUnderDeadline, readRequest } from './followed-fetch.ts'
 import {
   type ClientOptions,
@@ -50,7 +50,15 @@ export function wrapFetch(base: Fetch = globalFetch, options: ClientOptions<Fetc
       signal: callerSignal,
     })
     try {
-      const followed = await followUnderDeadline({ base, input, init, call, running, resolved })
+      const followed = await followUnderDeadline({
+        base,
+        input,
+        init,
+        call,
+        running,
+        signal: running.signal,
+        resolved,
+      })
       return await receive(followed, running, resolved)
     } catch (error) {
       const failure = await failureOf(running, error)
@@ -85,8 +93,8 @@ async function receive(
     running,
     resolved,
   )
-  if (outcome === 'deadline_exceeded') {
-    // the peer had all our time and gave up a moment before us: our own deadline is the answer
+  if (isOutOfTime(outcome)) {
+    // a peer that gives up a moment before our deadline: the deadline is the answer
     await waitOutTheEdge(running)
     if (running.deadline.reason !== undefined) {
       await response.body?.cancel()

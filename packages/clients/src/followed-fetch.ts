@@ -20,6 +20,8 @@ export interface Sending {
   /** What `readRequest` makes of the two. */
   readonly call: RedirectableRequest
   readonly running: RunningOperation
+  /** Aborts it; the operation's, or one that follows that. */
+  readonly signal: AbortSignal
   readonly resolved: Pick<ResolvedClientOptions<never>, 'propagatesTo' | 'emit' | 'headerNames'>
 }
 
@@ -37,6 +39,7 @@ export async function followUnderDeadline({
   init,
   call,
   running,
+  signal,
   resolved,
 }: Sending): Promise<Followed> {
   const mode = init?.redirect ?? (input instanceof Request ? input.redirect : 'follow')
@@ -52,7 +55,7 @@ export async function followUnderDeadline({
         ...(hops === 0 ? {} : laterHop(request, spare)),
         headers: withDeadline(request, running.deadline, resolved),
         redirect: followed ? 'manual' : mode,
-        signal: running.signal,
+        signal,
       }),
     )
     const next = followed ? redirectTarget(response, request.url) : undefined

@@ -1,56 +1,99 @@
-import type { Outcome, RunningOperation, TimeBudgetError } from '@timebudget/core'
+import { CancelledError, type Outcome, type RunningOperation } from '@timebudget/core'
 import type { Dispatcher } from 'undici'
-import { failureOf } from './failure.ts'
+import { failureOf, isAtTheEdge, isOutOfTime } from './failure.ts'
 
 type Handler = Dispatcher.DispatchHandler
 type Controller = Dispatcher.DispatchController
+type Abort = (reason?: Error) => void
+type Tell = (reason: Error) => void
 
 /** Told of a response's status and headers; says how the call ends for us. */
 export type AnswerReader = (status: number, header: (name: string) => string | undefined) => Outcome
 
 /**
  * Stands between undici and whoever waits for the answer: ends the wait at the deadline, also where undici would not
- * (in a pool's queue, in a retry's backoff), and lets nothing through afterwards. undici 7 and 8 know two generations
- * of handlers, undici 6 and the global fetch the older one.
+ * (in a pool's queue, in a retry's backoff), and lets nothing through afterwards. undici 8 knows one generation of
+ * handlers, undici 7 both, undici 6 the older one; the global fetch is of the generation of the undici within Node.
  */
-export function guardHandler(inner: Handler, running: RunningOperation, readAnswer: AnswerReader): Handler {
-  const call = new GuardedCall(running, readAnswer)
+export function guardHandler(inner: Handler, call: GuardedCall): Handler {
   return typeof inner.onRequestStart === 'function'
     ? new ModernGuard(inner, call)
     : new LegacyGuard(inner, call)
 }
 
-/** What both generations share: the operation's end, once. */
-class GuardedCall {
-  readonly #running: RunningOperation
+/** What both generations share: the end of the call, once. */
+export class GuardedCall {
+  readonly running: RunningOperation
   readonly #readAnswer: AnswerReader
   #outcome: Outcome = 'ok'
-  /** Why the wait is over although the call may still be going on. */
-  cutOff: TimeBudgetError | undefined
+  #isHeld = false
+  #isAbandoned = false
+  #stop: Tell = ignore
+  #tell: Tell = ignore
+  /** Why nothing more is let through, although undici may still be at it; whatever it begins is aborted. */
+  closedBy: { readonly reason: Error } | undefined
 
   constructor(running: RunningOperation, readAnswer: AnswerReader) {
-    this.#running = running
+    this.running = running
     this.#readAnswer = readAnswer
   }
 
-  onCutOff(callback: (reason: TimeBudgetError) => void): void {
-    this.#running.onCutOff((reason) => {
-      this.cutOff = reason
-      callback(reason)
-    })
+  /** `stop` ends what undici does, `tell` the wait of who asked. */
+  begin({ stop, tell }: { readonly stop: Tell; readonly tell: Tell }): void {
+    this.#stop = stop
+    this.#tell = tell
+    this.running.onCutOff((reason) => this.#cutOff(reason))
   }
 
+  /** Whether what undici says now is for nobody. */
+  get isClosed(): boolean {
+    return this.closedBy !== undefined || this.#isHeld
+  }
+
+  /** A peer that gives up right before our deadline is held back: the deadline, any moment now, is the answer. */
   answered(status: number, header: (name: string) => string | undefined): void {
-    if (status >= 200) this.#outcome = this.#readAnswer(status, header)
+    if (status < 200) return
+    this.#outcome = this.#readAnswer(status, header)
+    const { deadline } = this.running
+    if (deadline.expired) this.#cutOff(this.running.end(this.#outcome))
+    else this.#isHeld = isOutOfTime(this.#outcome) && isAtTheEdge(deadline)
   }
 
-  completed(): void {
-    this.#running.end(this.#outcome)
+  /** Passes the end on, unless the deadline has come before it. */
+  completed(pass: () => void): void {
+    const reason = this.running.end(this.#outcome)
+    if (reason === undefined) return pass()
+    this.closedBy = { reason }
+    // the fetch of Node 20 waits for ever if it hears of an error in the same turn as of the headers
+    setImmediate(() => this.#tell(reason))
   }
 
-  failed(error: Error, pass: (failure: Error) => void): void {
-    void failureOf(this.#running, error).then((failure) => {
-      if (this.cutOff === undefined) pass(failure as Error)
+  #cutOff(reason: Error | undefined): void {
+    if (reason === undefined || this.closedBy !== undefined) return
+    this.closedBy = { reason }
+    this.#stop(reason)
+    this.#tell(reason)
+  }
+
+  /** Who asked has had enough: that is no failure of the upstream's, and comes back as undici has it. */
+  abandoned(reason: Error | undefined, abort: Abort): void {
+    if (this.isClosed) return
+    this.#isAbandoned = true
+    abort(reason)
+    // undici says nothing while it waits to try again
+    if (!this.isClosed) this.failed(reason ?? new CancelledError('the call was aborted'))
+  }
+
+  failed(error: Error): void {
+    if (this.#isAbandoned) {
+      this.running.end('cancelled', error)
+      this.closedBy = { reason: error }
+      return this.#tell(error)
+    }
+    void failureOf(this.running, error).then((failure) => {
+      if (this.isClosed) return
+      this.closedBy = { reason: failure as Error }
+      this.#tell(failure as Error)
     })
   }
 }
@@ -58,121 +101,153 @@ class GuardedCall {
 class ModernGuard implements Handler {
   readonly #inner: Handler
   readonly #call: GuardedCall
-  #controller: Controller | undefined
+  /** undici's own; it makes one for each attempt. */
+  #outer: Controller | undefined
+  #shown: Controller | undefined
 
   constructor(inner: Handler, call: GuardedCall) {
     this.#inner = inner
     this.#call = call
-    call.onCutOff((reason) => {
-      this.#controller?.abort(reason)
-      this.#inner.onResponseError?.(this.#controller ?? controllerOfNothing(reason), reason)
+    call.begin({
+      stop: (reason) => this.#outer?.abort(reason),
+      // where undici has not begun, there is no controller yet
+      tell: (reason) => inner.onResponseError?.(this.#shown ?? controllerOfNothing(reason), reason),
     })
   }
 
   onRequestStart(controller: Controller, context: unknown): void {
-    this.#controller = controller
-    if (this.#call.cutOff !== undefined) controller.abort(this.#call.cutOff)
-    else this.#inner.onRequestStart?.(controller, context)
+    this.#outer = controller
+    this.#shown = new ShownController(controller, this.#call)
+    if (this.#call.closedBy !== undefined) controller.abort(this.#call.closedBy.reason)
+    else this.#inner.onRequestStart?.(this.#shown, context)
   }
 
-  onRequestUpgrade(...args: Parameters<NonNullable<Handler['onRequestUpgrade']>>): void {
-    if (this.#call.cutOff !== undefined) return
-    this.#call.completed()
-    this.#inner.onRequestUpgrade?.(...args)
+  onRequestUpgrade(...[controller, ...answer]: Parameters<NonNullable<Handler['onRequestUpgrade']>>): void {
+    if (this.#call.isClosed) return
+    this.#call.completed(() => this.#inner.onRequestUpgrade?.(this.#shown ?? controller, ...answer))
   }
 
-  onResponseStart(...args: Parameters<NonNullable<Handler['onResponseStart']>>): void {
-    if (this.#call.cutOff !== undefined) return
-    const [, status, headers] = args
-    this.#call.answered(status, (name) => headers[name]?.toString())
-    this.#inner.onResponseStart?.(...args)
+  onResponseStart(...[controller, ...answer]: Parameters<NonNullable<Handler['onResponseStart']>>): void {
+    const [status, headers] = answer
+    if (!this.#call.isClosed) this.#call.answered(status, (name) => headers[name]?.toString())
+    if (!this.#call.isClosed) this.#inner.onResponseStart?.(this.#shown ?? controller, ...answer)
   }
 
-  onResponseData(...args: Parameters<NonNullable<Handler['onResponseData']>>): void {
-    if (this.#call.cutOff === undefined) this.#inner.onResponseData?.(...args)
+  onResponseData(controller: Controller, chunk: Buffer): void {
+    if (!this.#call.isClosed) this.#inner.onResponseData?.(this.#shown ?? controller, chunk)
   }
 
-  onResponseEnd(...args: Parameters<NonNullable<Handler['onResponseEnd']>>): void {
-    if (this.#call.cutOff !== undefined) return
-    this.#call.completed()
-    this.#inner.onResponseEnd?.(...args)
+  onResponseEnd(...[controller, ...trailers]: Parameters<NonNullable<Handler['onResponseEnd']>>): void {
+    if (this.#call.isClosed) return
+    this.#call.completed(() => this.#inner.onResponseEnd?.(this.#shown ?? controller, ...trailers))
   }
 
-  onResponseError(controller: Controller, error: Error): void {
-    if (this.#call.cutOff !== undefined) return
-    this.#call.failed(error, (failure) => this.#inner.onResponseError?.(controller, failure))
+  onResponseError(_controller: Controller, error: Error): void {
+    if (!this.#call.isClosed) this.#call.failed(error)
+  }
+}
+
+/** undici's controller, on which we notice that who asked aborts. */
+class ShownController implements Controller {
+  readonly #outer: Controller
+  readonly #call: GuardedCall
+
+  constructor(outer: Controller, call: GuardedCall) {
+    this.#outer = outer
+    this.#call = call
+  }
+
+  get aborted(): boolean {
+    return this.#outer.aborted
+  }
+  get paused(): boolean {
+    return this.#outer.paused
+  }
+  get reason(): Error | null {
+    return this.#outer.reason
+  }
+  get rawHeaders(): NonNullable<Controller['rawHeaders']> | null {
+    return this.#outer.rawHeaders ?? null
+  }
+  get rawTrailers(): NonNullable<Controller['rawTrailers']> | null {
+    return this.#outer.rawTrailers ?? null
+  }
+  abort(reason: Error): void {
+    this.#call.abandoned(reason, () => this.#outer.abort(reason))
+  }
+  pause(): void {
+    this.#outer.pause()
+  }
+  resume(): void {
+    this.#outer.resume()
   }
 }
 
 class LegacyGuard implements Handler {
   readonly #inner: Handler
   readonly #call: GuardedCall
-  #abort: ((error?: Error) => void) | undefined
+  #abort: Abort | undefined
 
   constructor(inner: Handler, call: GuardedCall) {
     this.#inner = inner
     this.#call = call
-    call.onCutOff((reason) => {
-      this.#abort?.(reason)
-      this.#inner.onError?.(reason)
+    call.begin({
+      stop: (reason) => this.#abort?.(reason),
+      tell: (reason) => inner.onError?.(reason),
     })
   }
 
-  onConnect(abort: (error?: Error) => void, ...context: readonly unknown[]): void {
+  onConnect(abort: Abort, ...context: readonly unknown[]): void {
     this.#abort = abort
-    if (this.#call.cutOff !== undefined) abort(this.#call.cutOff)
+    if (this.#call.closedBy !== undefined) return abort(this.#call.closedBy.reason)
+    const abandon: Abort = (reason) => this.#call.abandoned(reason, abort)
     // undici 6 hands over a context too
-    else Reflect.apply(this.#inner.onConnect ?? ignore, this.#inner, [abort, ...context])
+    Reflect.apply(this.#inner.onConnect ?? ignore, this.#inner, [abandon, ...context])
   }
 
-  onUpgrade(...args: Parameters<NonNullable<Handler['onUpgrade']>>): void {
-    if (this.#call.cutOff !== undefined) return
-    this.#call.completed()
-    this.#inner.onUpgrade?.(...args)
+  onUpgrade(...answer: Parameters<NonNullable<Handler['onUpgrade']>>): void {
+    if (!this.#call.isClosed) this.#call.completed(() => this.#inner.onUpgrade?.(...answer))
   }
 
   onResponseStarted(): void {
-    if (this.#call.cutOff === undefined) this.#inner.onResponseStarted?.()
+    if (!this.#call.isClosed) this.#inner.onResponseStarted?.()
   }
 
-  onHeaders(...args: Parameters<NonNullable<Handler['onHeaders']>>): boolean {
-    if (this.#call.cutOff !== undefined) return false
-    const [status, headers] = args
-    this.#call.answered(status, (name) => rawHeader(headers, name))
-    return this.#inner.onHeaders?.(...args) ?? true
+  onHeaders(...answer: Parameters<NonNullable<Handler['onHeaders']>>): boolean {
+    const [status, headers] = answer
+    if (!this.#call.isClosed) this.#call.answered(status, (name) => rawHeader(headers, name))
+    // what is for nobody is read on, until undici has stopped
+    return this.#call.isClosed || (this.#inner.onHeaders?.(...answer) ?? true)
   }
 
   onData(chunk: Buffer): boolean {
-    if (this.#call.cutOff !== undefined) return false
-    return this.#inner.onData?.(chunk) ?? true
+    return this.#call.isClosed || (this.#inner.onData?.(chunk) ?? true)
   }
 
   onComplete(trailers: string[] | null): void {
-    if (this.#call.cutOff !== undefined) return
-    this.#call.completed()
-    this.#inner.onComplete?.(trailers)
+    if (!this.#call.isClosed) this.#call.completed(() => this.#inner.onComplete?.(trailers))
   }
 
   onError(error: Error): void {
-    if (this.#call.cutOff !== undefined) return
-    this.#call.failed(error, (failure) => this.#inner.onError?.(failure))
+    if (!this.#call.isClosed) this.#call.failed(error)
   }
 
   onBodySent(chunkSize: number, totalBytesSent: number): void {
-    if (this.#call.cutOff === undefined) this.#inner.onBodySent?.(chunkSize, totalBytesSent)
+    if (!this.#call.isClosed) this.#inner.onBodySent?.(chunkSize, totalBytesSent)
   }
 }
 
+/** All values of that name, as a list. */
 function rawHeader(headers: readonly (Buffer | string)[], name: string): string | undefined {
+  const values: string[] = []
   for (let index = 0; index + 1 < headers.length; index += 2) {
-    if (headers[index]?.toString('latin1').toLowerCase() === name)
-      return headers[index + 1]?.toString('latin1')
+    if (headers[index]?.toString('latin1').toLowerCase() === name) values.push(String(headers[index + 1]))
   }
-  return undefined
+  return values.length === 0 ? undefined : values.join(', ')
 }
 
-/** For a call that is cut off before undici has begun it. */
-function controllerOfNothing(reason: TimeBudgetError): Controller {
+/** For a call that ends before undici has begun it. */
+function controllerOfNothing(reason: Error): Controller {
   return { aborted: true, paused: false, reason, abort: ignore, pause: ignore, resume: ignore }
 }
 

@@ -1,4 +1,4 @@
-import { currentDeadline, type RunningOperation, startOperation } from '@timebudget/core'
+import { currentDeadline, startOperation } from '@timebudget/core'
 import type { Dispatcher } from 'undici'
 import { isGoverned, noteInstrumentation } from './governed.ts'
 import {
@@ -8,7 +8,7 @@ import {
   type ResolvedClientOptions,
   resolveClientOptions,
 } from './outgoing.ts'
-import { guardHandler } from './undici-handlers.ts'
+import { GuardedCall, guardHandler } from './undici-handlers.ts'
 
 export type { ClientOptions }
 
@@ -28,8 +28,8 @@ export interface InterceptorOptions extends ClientOptions<UndiciCall> {
 export type Interceptor = (dispatch: Dispatcher.Dispatch) => Dispatcher.Dispatch
 
 /** Travels with the options of a dispatch through the interceptors inside ours, whatever async context they run in. */
-const operationKey: unique symbol = Symbol('timebudget.operation')
-type StampedOptions = Dispatcher.DispatchOptions & { readonly [operationKey]?: RunningOperation }
+const callKey: unique symbol = Symbol('timebudget.call')
+type StampedOptions = Dispatcher.DispatchOptions & { readonly [callKey]?: GuardedCall }
 
 /**
  * Puts every call of an undici dispatcher under the ambient deadline of whoever makes it.
@@ -50,14 +50,14 @@ export function deadlineInterceptor({ inside = [], ...options }: InterceptorOpti
       const { timeout, floor } = resolved
       const running = startOperation(resolved.nameOf(call), { timeout, floor })
       const url = urlOf(call)
-      const guarded = guardHandler(handler, running, (status, header) => {
+      const guarded = new GuardedCall(running, (status, header) => {
         const serverTiming = header('server-timing')
         const deadlineOutcome = header('x-deadline-outcome')
         return outcomeOfAnswer({ url, status, serverTiming, deadlineOutcome }, running, resolved)
       })
-      const stamped: StampedOptions = { ...call, [operationKey]: running }
+      const stamped: StampedOptions = { ...call, [callKey]: guarded }
       try {
-        return attempt(stamped, guarded)
+        return attempt(stamped, guardHandler(handler, guarded))
       } catch (error) {
         throw running.fail(error)
       }
@@ -71,9 +71,11 @@ function stamping(
   resolved: ResolvedClientOptions<UndiciCall>,
 ): Dispatcher.Dispatch {
   return function dispatchStamped(call: StampedOptions, handler) {
-    const running = call[operationKey]
-    if (running === undefined) return dispatch(call, handler)
-    const stamps = headersFor(urlOf(call), running.deadline, resolved)
+    const guarded = call[callKey]
+    if (guarded === undefined) return dispatch(call, handler)
+    // an interceptor that repeats calls may not have noticed the end
+    if (guarded.closedBy !== undefined) throw guarded.closedBy.reason
+    const stamps = headersFor(urlOf(call), guarded.running.deadline, resolved)
     return dispatch({ ...call, headers: withStamps(call.headers, stamps, resolved.headerNames) }, handler)
   }
 }

@@ -20,10 +20,12 @@ export function watchBody(
   return disguise(new OfSameKind(body, { status, statusText, headers }), response, { redirected })
 }
 
-function watchedStream(
+/** The same stream, which the operation lasts as long as; `toFailure` says what a reader gets for the source's error. */
+export function watchedStream(
   source: ReadableStream<Uint8Array>,
   running: RunningOperation,
   outcome: Outcome,
+  toFailure: (running: RunningOperation, error: unknown) => Promise<unknown> = failureOf,
 ): ReadableStream<Uint8Array> {
   const reader = source.getReader()
   return new ReadableStream({
@@ -42,7 +44,7 @@ function watchedStream(
         controller.close()
         controller.byobRequest?.respond(0)
       } catch (error) {
-        throw await failureOf(running, error)
+        throw await toFailure(running, error)
       }
     },
     async cancel(reason) {
