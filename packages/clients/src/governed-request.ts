@@ -1,7 +1,7 @@
 import type { Outcome, RunningOperation, TimeBudgetError } from '@timebudget/core'
 import type { ClientRequest, IncomingMessage } from 'node:http'
-import { isAtTheEdge } from './failure.ts'
-import { governResponse, type GovernedResponse } from './governed-response.ts'
+import { blameUpstreamNow, isAtTheEdge, isOutOfTime } from './failure.ts'
+import { governBody, type GovernedResponse } from './governed-response.ts'
 import { headersFor, outcomeOfAnswer, type ResolvedClientOptions } from './outgoing.ts'
 
 /** Where a request goes, and by which rules. */
@@ -136,12 +136,13 @@ class GovernedRequest {
   #answered(args: readonly unknown[]): boolean {
     const response = args[0] as IncomingMessage
     const outcome = this.#read(response)
-    if (outcome === 'deadline_exceeded' || outcome === 'operation_timeout') {
+    if (isOutOfTime(outcome)) {
       // the peer had all our time and gave up a moment before us: our own deadline is the answer
       if (isAtTheEdge(this.#running.deadline)) return this.#hold('response', args)
       if (this.#running.deadline.expired) return this.#tooLate(outcome)
     }
-    this.#response = governResponse(response, this.#running, outcome)
+    if (hasNoBody(response, this.#request.method)) this.#running.end(outcome)
+    this.#response = governBody(response, this.#running, outcome)
     return this.#pass('response', args)
   }
 
@@ -153,9 +154,10 @@ class GovernedRequest {
   }
 
   #failed(args: readonly unknown[]): boolean {
-    if (!this.#running.isOver() && isAtTheEdge(this.#running.deadline)) return this.#hold('error', args)
-    const reason = this.#running.end('upstream_error', args[0])
-    return this.#pass('error', reason === undefined ? args : [reason])
+    if (this.#running.isOver()) return this.#pass('error', args)
+    if (isAtTheEdge(this.#running.deadline)) return this.#hold('error', args)
+    const error = args[0] as Error
+    return this.#pass('error', [this.#response?.broken(error) ?? blameUpstreamNow(this.#running, error)])
   }
 
   #hold(event: string | symbol, args: readonly unknown[]): boolean {
@@ -188,4 +190,8 @@ class GovernedRequest {
   #pass(event: string | symbol, args: readonly unknown[]): boolean {
     return Reflect.apply(this.#emit, this.#request, [event, ...args])
   }
+}
+
+function hasNoBody({ statusCode }: IncomingMessage, method: string): boolean {
+  return statusCode === 204 || statusCode === 304 || method === 'HEAD'
 }

@@ -1,50 +1,51 @@
 import type { Outcome, RunningOperation, TimeBudgetError } from '@timebudget/core'
-import type { IncomingMessage } from 'node:http'
-import { isAtTheEdge } from './failure.ts'
+import type { Readable } from 'node:stream'
+import { blameUpstreamNow, isAtTheEdge } from './failure.ts'
+
+/** A response, or what is read in its place: the unzipped body, for instance. */
+export type NodeBody = Readable & {
+  readonly socket?: { readonly destroyed: boolean } | null
+  readonly complete?: boolean
+}
 
 /** A response whose body the operation lasts as long as. */
 export interface GovernedResponse {
   /** Ends it by the deadline. */
   cut(reason: TimeBudgetError): void
+  /** Notes what has broken the connection, and returns what to say of it. */
+  broken(error: Error): unknown
   destroy(error: Error): void
 }
 
-/** Ends the operation with the response's body: with `outcome` after its last byte, else with what broke it off. */
-export function governResponse(
-  response: IncomingMessage,
-  running: RunningOperation,
-  outcome: Outcome,
-): GovernedResponse {
-  let held: ((reason: TimeBudgetError) => void) | undefined
-  if (hasNoBody(response)) running.end(outcome)
-  else {
-    response.once('end', () => running.end(outcome))
-    const destroy = response._destroy
-    // not `destroy`: Node would take a response that is destroyed later for one that has ended well
-    response._destroy = function destroyUnderDeadline(error, callback) {
-      // without an error, or with the connection still there, it is our own program that has read enough
-      if (error == null || response.socket?.destroyed === false) running.end('cancelled', error)
-      destroy.call(response, error, (failure) => {
-        // Node passes no failure on where nobody listens for it
-        const tell = (reason: TimeBudgetError | undefined): void =>
-          callback(failure == null ? failure : (reason ?? failure))
-        if (!running.isOver() && isAtTheEdge(running.deadline)) held = tell
-        else tell(running.end('upstream_error', failure))
-      })
-    }
+/** Ends the operation with a body: with `outcome` after its last byte, else with what broke it off. */
+export function governBody(body: NodeBody, running: RunningOperation, outcome: Outcome): GovernedResponse {
+  let held: ((told: unknown) => void) | undefined
+  let breakage: unknown
+  body.once('end', () => running.end(outcome))
+  const destroy = body._destroy
+  // not `destroy`: Node would take a response that is destroyed later for one that has ended well
+  body._destroy = function destroyUnderDeadline(error, callback) {
+    // without an error, or with the connection still there, it is our own program that has read enough
+    if (error == null || body.socket?.destroyed === false) running.end('cancelled', error)
+    destroy.call(body, error, (failure) => {
+      // Node passes no failure on where nobody listens for it
+      const tell = (told: unknown): void => callback(failure == null ? failure : (told as Error))
+      if (running.isOver()) tell(breakage ?? failure)
+      else if (isAtTheEdge(running.deadline)) held = tell
+      else tell(blameUpstreamNow(running, error ?? new Error('the body broke off')))
+    })
   }
   return {
     cut(reason) {
-      if (held === undefined) response.destroy(reason)
+      if (held === undefined) body.destroy(reason)
       else held(reason)
     },
-    destroy: (error) => response.destroy(error),
+    broken(error) {
+      // it can be read to its end all the same
+      if (body.complete === true) return error
+      breakage = blameUpstreamNow(running, error)
+      return breakage
+    },
+    destroy: (error) => body.destroy(error),
   }
-}
-
-function hasNoBody({
-  statusCode,
-  req,
-}: IncomingMessage & { readonly req?: { readonly method?: string } }): boolean {
-  return statusCode === 204 || statusCode === 304 || req?.method === 'HEAD'
 }
