@@ -107,6 +107,20 @@ describe('an operation of one copy under the deadline of the other', () => {
     expect(entries.map(({ path }) => path)).toEqual(['one', 'two', 'two.three'])
   })
 
+  test('law 4: does not keep it once it is settled', async () => {
+    const kept = await (async () => {
+      const deadline = a.Deadline.after('1h')
+      await b.operation('x', { deadline }, ({ signal }) => signal.aborted)
+      deadline.settle()
+      return new WeakRef(deadline)
+    })()
+    for (let round = 0; round < 10 && kept.deref() !== undefined; round += 1) {
+      await new Promise((resolve) => setImmediate(resolve))
+      globalThis.gc?.()
+    }
+    expect(kept.deref()).toBeUndefined()
+  })
+
   test('law 4: leaves one listener on it, however many operations there were', async () => {
     const deadline = a.Deadline.after('1m')
     for (let call = 0; call < 100; call += 1) await b.operation('x', { deadline }, () => undefined)

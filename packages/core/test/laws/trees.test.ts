@@ -2,7 +2,7 @@ import fc from 'fast-check'
 import { expect, test } from 'vitest'
 import { type End, Forest, lives, reasonOf } from '../support/forest.ts'
 
-const runs = { numRuns: 1_500 }
+const runs = { numRuns: 1_000 }
 
 /** Checks the whole forest after every step of many lives. */
 function holdsAlways(check: (forest: Forest) => void): void {

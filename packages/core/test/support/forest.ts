@@ -78,8 +78,12 @@ export const lives: fc.Arbitrary<Step[]> = fc.array(
 
 /** Plays lives on a manual clock and remembers what happened. */
 export class Forest {
-  readonly clock = new ManualClock()
+  readonly clock: ManualClock
   readonly trees: Tree[] = []
+
+  constructor(clock: ManualClock = new ManualClock()) {
+    this.clock = clock
+  }
 
   play(step: Step): void {
     switch (step.kind) {
