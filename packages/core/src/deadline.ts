@@ -376,7 +376,6 @@ export class Deadline {
   #fire(): void {
     // whoever set the limit acts first: the answer is on its way before the work hears of it
     if (this.#limit !== this && !this.#limit.#settled) this.#limit.#fire()
-    if (this.#settled) return
     if (this.#armed?.watcher?.isOver() === true) this.settle()
     else if (this.#observe() !== undefined) this.#notify()
   }
