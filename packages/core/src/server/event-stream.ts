@@ -45,7 +45,8 @@ export class BegunBody {
   /** A client that does not read would keep the connection for as long as it likes. */
   #canSayWhy(response: ServerResponse): boolean {
     const isBetweenEvents = /(\n\n|\r\r|\r\n\r\n)$/.test(this.#tail)
-    return this.#isEventStream && isBetweenEvents && !response.writableEnded && !response.writableNeedDrain
+    const isClogged = (http2StreamOf(response) ?? response).writableNeedDrain
+    return this.#isEventStream && isBetweenEvents && !response.writableEnded && !isClogged
   }
 }
 
