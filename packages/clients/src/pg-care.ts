@@ -1,4 +1,5 @@
 import { Deadline, type RunningOperation, startOperation } from '@timebudget/core'
+import { waitOutTheEdge } from './failure.ts'
 import { cancelOnServer } from './pg-cancel.ts'
 import { type PgClient, type PgQuery, type PgQueryConfig, queryClassOf } from './pg-shapes.ts'
 import { limitStatement } from './pg-statement-timeout.ts'
@@ -39,7 +40,8 @@ export class ClientCare {
     return this.#send(query, running)
   }
 
-  #send(query: PgQuery, { signal, deadline }: RunningOperation): Promise<unknown> {
+  #send(query: PgQuery, running: RunningOperation): Promise<unknown> {
+    const { signal, deadline } = running
     let isSubmitted = false
     const submit = query.submit.bind(query)
     query.submit = (connection) => {
@@ -52,7 +54,9 @@ export class ClientCare {
       query.callback = (error, result) => {
         signal.removeEventListener('abort', cutOff)
         if (error === null || error === undefined) resolve(result)
-        else reject(error)
+        else if (!isCancelled(error)) reject(error)
+        // by us, or by the statement_timeout that we set: what counts is why
+        else void waitOutTheEdge(running).then(() => reject(deadline.reason ?? error))
       }
     })
     const cutOff = (): void => {
@@ -100,4 +104,9 @@ export class ClientCare {
       ? new Error('left in a transaction that ran out of time')
       : undefined
   }
+}
+
+/** SQLSTATE query_canceled. */
+function isCancelled(error: unknown): boolean {
+  return typeof error === 'object' && error !== null && 'code' in error && error.code === '57014'
 }

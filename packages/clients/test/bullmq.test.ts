@@ -9,10 +9,9 @@ import {
   type OperationFinished,
 } from '@timebudget/core'
 import { withDeadline } from '@timebudget/clients/bullmq'
-import { eventually } from './support/pg-bench.ts'
-import { freePort } from './support/postgres-server.ts'
+import { freePort } from './support/free-port.ts'
 import { redisServer } from './support/redis-server.ts'
-import { failureOf, under } from './support/under.ts'
+import { eventually, failureOf, under } from './support/under.ts'
 
 const closing: { close(): Promise<void> }[] = []
 afterEach(async () => {

@@ -1,7 +1,7 @@
 import { describe, expect, test } from 'vitest'
 import { withDeadline } from '@timebudget/clients/pg'
-import { eventually, pgBench } from './support/pg-bench.ts'
-import { under } from './support/under.ts'
+import { pgBench } from './support/pg-bench.ts'
+import { eventually, under } from './support/under.ts'
 
 const own = `select current_setting('statement_timeout') as own`
 

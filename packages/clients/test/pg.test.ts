@@ -2,17 +2,19 @@ import { getEventListeners } from 'node:events'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { describe, expect, test } from 'vitest'
 import { Client, Query } from 'pg'
-import { ClientClosedError, currentDeadline } from '@timebudget/core'
+import { ClientClosedError, currentDeadline, workLate } from '@timebudget/core'
 import { withDeadline } from '@timebudget/clients/pg'
-import { eventually, pgBench } from './support/pg-bench.ts'
-import { freePort } from './support/postgres-server.ts'
-import { failureOf, under } from './support/under.ts'
+import { pgBench } from './support/pg-bench.ts'
+import { freePort } from './support/free-port.ts'
+import { eventually, failureOf, under } from './support/under.ts'
 
 describe('a query under a deadline', () => {
   test('fails at the deadline, and the server stops running it', async (context) => {
     const bench = await pgBench(context)
     const pool = bench.pool()
     const db = withDeadline(pool)
+    const late: unknown[] = []
+    const unsubscribe = workLate.subscribe((event) => late.push(event))
     await under(300, async (deadline) => {
       expect(await failureOf(db.query('select pg_sleep(30)'))).toMatchObject({ code: 'DEADLINE_EXCEEDED' })
       expect(deadline.elapsed()).toBeLessThan(600)
@@ -23,6 +25,8 @@ describe('a query under a deadline', () => {
     await eventually(() => pool.idleCount === 1)
     expect((await pool.query('select 1 as one')).rows).toEqual([{ one: 1 }])
     expect(pool.totalCount).toBe(1)
+    unsubscribe()
+    expect(late).toEqual([])
   })
 
   test('is cancelled at once when the client leaves, long before the server would have ended it', async (context) => {
@@ -203,6 +207,21 @@ describe('a query under a deadline', () => {
     })
     process.off('warning', warned)
     expect(warnings).toEqual([])
+  })
+
+  test('keeps the deadline where several queries are on their way at once, and spares those beside it', async (context) => {
+    const bench = await pgBench(context)
+    const client = await bench.client({ pipeline: true })
+    const db = withDeadline(client)
+    await under(300, async () => {
+      const slow = failureOf(db.query('select pg_sleep(30)'))
+      const beside = client.query('select 1 as one')
+      expect(await slow).toMatchObject({ code: 'DEADLINE_EXCEEDED' })
+      expect((await beside).rows).toEqual([{ one: 1 }])
+    })
+    expect((await client.query(`select current_setting('statement_timeout') as own`)).rows).toEqual([
+      { own: '0' },
+    ])
   })
 
   test('passes a query object that drives the connection itself through', async (context) => {

@@ -4,10 +4,9 @@ import { createClient } from 'redis'
 import { afterEach, describe, expect, test, type TestContext } from 'vitest'
 import { ClientClosedError, workLate } from '@timebudget/core'
 import { type RedisOptions, withDeadline } from '@timebudget/clients/redis'
-import { eventually } from './support/pg-bench.ts'
-import { freePort } from './support/postgres-server.ts'
+import { freePort } from './support/free-port.ts'
 import { redisProgram, redisServer, startRedis } from './support/redis-server.ts'
-import { failureOf, under } from './support/under.ts'
+import { eventually, failureOf, under } from './support/under.ts'
 
 /** What both clients do, in the words of one. */
 interface Store {

@@ -62,12 +62,3 @@ export async function pgBench(context: TestContext): Promise<PgBench> {
     return made
   }
 }
-
-/** Waits for a condition that nothing announces. */
-export async function eventually(holds: () => Promise<boolean> | boolean, limit = 5_000): Promise<void> {
-  const until = Date.now() + limit
-  while (!(await holds())) {
-    if (Date.now() > until) throw new Error(`not within ${limit} ms: ${holds.toString()}`)
-    await new Promise((resolve) => setTimeout(resolve, 10))
-  }
-}

@@ -6,7 +6,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterAll, type TestContext } from 'vitest'
 import { findProgram, requireOrSkip } from '../../../../test/support/requirements.ts'
-import { freePort } from './postgres-server.ts'
+import { freePort } from './free-port.ts'
 
 /** A Redis of a test's own. */
 export interface RedisServer {
