@@ -1,5 +1,7 @@
 import { describe } from 'vitest'
 import { arrivalContract } from './contract/arrival.ts'
+import { begunResponseContract } from './contract/begun-responses.ts'
+import { clientLeavesContract } from './contract/client-leaves.ts'
 import { lateAnswerContract } from './contract/late-answers.ts'
 import { ownAnswerContract } from './contract/own-answers.ts'
 import { wireContract } from './contract/wire.ts'
@@ -9,8 +11,10 @@ import type { Host } from './host.ts'
 export function adapterContract(host: Host): void {
   describe(`${host.name}, ${host.protocol}`, () => {
     arrivalContract(host)
+    wireContract(host)
     lateAnswerContract(host)
     ownAnswerContract(host)
-    wireContract(host)
+    clientLeavesContract(host)
+    begunResponseContract(host)
   })
 }

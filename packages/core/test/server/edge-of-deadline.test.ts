@@ -9,7 +9,7 @@ for (const host of [nodeHttp, nodeHttp2]) {
       options: { default: '5ms' },
       handler({ response, deadline }) {
         // some answers a hair before the deadline, some in the midst of it, some after it
-        fraction = (fraction + 0.0007) % 0.02
+        fraction = (fraction + 0.0011) % 0.3
         const margin = fraction - 0.005
         while (deadline.budget - deadline.elapsed() > margin);
         response.end('an answer')
