@@ -139,8 +139,11 @@ export class OpenCall implements DeadlineWatcher, Stoppable {
   /** Answers an error of ours that a handler let through; `false` if the error is none of ours. */
   fail(error: unknown): boolean {
     const ours = findTimeBudgetError(error)
+    if (ours === undefined) return false
+    // what else the handler sends now is its way of failing
+    this.#isLateNoted ||= !this.#isOver
     this.#endBy(ours)
-    return ours !== undefined
+    return true
   }
 
   stop(reason: TimeBudgetError): void {

@@ -40,9 +40,23 @@ export function earliestDeadline(
   for (const reading of readings) {
     if (hasAbsoluteCompanion(reading, readings)) continue
     const candidate = candidateOf(reading, readings, now, options)
-    if (earliest === undefined || candidate.remaining < earliest.remaining) earliest = candidate
+    const [first, second] =
+      earliest === undefined || candidate.remaining < earliest.remaining
+        ? [candidate, earliest]
+        : [earliest, candidate]
+    earliest = second === undefined ? first : withMomentOf(second, first)
   }
   return earliest
+}
+
+/** How far a protocol's own header may be from the pair beside it and still say the same, rounded. */
+const rounding = 5
+
+/** What is left counts by the earlier, but the moment that was set is sent on where the other says the same with it. */
+function withMomentOf(later: WireDeadline, earlier: WireDeadline): WireDeadline {
+  const isSame = later.remaining - earlier.remaining <= rounding
+  if (earlier.epochMs !== undefined || later.epochMs === undefined || !isSame) return earlier
+  return { ...earlier, epochMs: later.epochMs }
 }
 
 function hasAbsoluteCompanion(reading: HeaderReading, readings: readonly HeaderReading[]): boolean {
