@@ -6,7 +6,7 @@ type Settle = <T>(promise: PromiseLike<T>) => Promise<T>
 
 /** The promise of a call that settles by the deadline, whatever got is at: an attempt, a pause, somebody's hook. */
 export function settlingPromise(call: CancelableRequest, governed: GotCallUnderDeadline): CancelableRequest {
-  call.on('response', (response) => governed.answered(response))
+  void call.on('response', (response) => governed.answered(response))
   const cutOff = new Promise<never>((_resolve, reject) => {
     governed.onCutOff((reason) => {
       reject(reason)

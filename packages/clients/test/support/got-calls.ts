@@ -29,7 +29,7 @@ export function gotCaller(got: Got, options: OptionsInit = {}): Caller {
       })
       const text = promise.then(({ body }) => body)
       text.catch(reject)
-      promise.on('request', (request) => {
+      void promise.on('request', (request) => {
         request.once('response', (response: IncomingMessage) => resolve(answerOf(response, () => text)))
       })
     })
