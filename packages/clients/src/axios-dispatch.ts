@@ -1,5 +1,6 @@
 import {
   type Deadline,
+  deadlineBehind,
   type Outcome,
   type RunningOperation,
   startOperation,
@@ -48,6 +49,11 @@ export function axiosDispatcher(instance: AxiosInstance, resolved: Resolved): Ax
   const send = bareSender(instance)
   return async function dispatchUnderDeadline(config, bounds) {
     const { deadline, signal } = bounds
+    if (signal?.aborted === true && deadlineBehind(signal) === undefined) {
+      return send({ ...config, signal }).catch((error: AxiosError) => {
+        throw withReason(error, signal)
+      })
+    }
     const url = urlOf(instance, config)
     const { timeout, floor, nameOf } = resolved
     const name = nameOf({ url, method: (config.method ?? 'get').toUpperCase() })
@@ -183,9 +189,12 @@ async function failed(error: unknown, attempt: Attempt): Promise<never> {
   await waitOutTheEdge(running)
   const reason = running.end(ownEnd, error)
   if (reason !== undefined && !isCausedBy(reason, bounds.signal)) throw reason
-  // axios says no more than 'canceled'
-  if (bounds.signal?.aborted === true) error.cause = bounds.signal.reason
-  throw error
+  throw withReason(error, bounds.signal)
+}
+
+/** Axios says no more than 'canceled'. */
+function withReason(error: AxiosError, signal: AbortSignal | undefined): AxiosError {
+  return signal?.aborted === true ? Object.assign(error, { cause: signal.reason as unknown }) : error
 }
 
 function blameBody(running: RunningOperation, error: unknown): Promise<unknown> {

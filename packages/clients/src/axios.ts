@@ -33,12 +33,12 @@ export function attachDeadline(instance: AxiosInstance, options: ClientOptions<A
     const signal = config.signal as AbortSignal | undefined
     const deadline = deadlineOfCall(signal)
     if (deadline === undefined && resolved.timeout === undefined) return Object.assign(config, { adapter })
-    // where the deadline has passed, axios would say that the call was canceled
-    const isOurs = signal !== undefined && deadlineBehind(signal) !== undefined
+    // looking at it before and after us, axios would say 'canceled' and not why, even where the deadline has passed
+    const isPutAway = signal !== undefined && (signal.aborted || deadlineBehind(signal) !== undefined)
     const governed: AxiosAdapter = (dispatched) =>
       dispatch(Object.assign(dispatched, { adapter }), { deadline, signal })
     adapterBehind.set(governed, adapter)
-    return Object.assign(config, { adapter: governed, signal: isOurs ? undefined : signal })
+    return Object.assign(config, { adapter: governed, signal: isPutAway ? undefined : signal })
   }
 }
 

@@ -30,10 +30,8 @@ export function governRequest(request: ClientRequest, running: RunningOperation,
 /** Fails a request before it has begun, as Node would: later, so that there may be listeners. */
 export function refuseRequest(request: ClientRequest, error: unknown): void {
   request.destroy(error as Error)
-  process.nextTick(() => {
-    request.emit('error', error)
-    request.emit('close')
-  })
+  process.nextTick(() => request.emit('error', error))
+  setImmediate(() => request.emit('close'))
 }
 
 /** Headers leave with the first of these calls, which may come long after the request was made. */
@@ -127,10 +125,8 @@ class GovernedRequest {
     }
     this.#destroy.call(this.#request, reason)
     // Node would say so only once there is a socket, which in an agent's queue may take for ever
-    process.nextTick(() => {
-      this.#pass('error', [reason])
-      this.#pass('close', [])
-    })
+    process.nextTick(() => this.#pass('error', [reason]))
+    setImmediate(() => this.#pass('close', []))
   }
 
   #answered(args: readonly unknown[]): boolean {
