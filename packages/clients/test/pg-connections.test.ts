@@ -48,6 +48,7 @@ describe('a connection of a pool', () => {
       const client = await withDeadline(pool).connect()
       await expect(client.query('select pg_sleep(30)')).rejects.toMatchObject({ code: 'DEADLINE_EXCEEDED' })
       client.release()
+      expect(pool.idleCount).toBe(0)
     })
     const started = Date.now()
     expect((await pool.query('select 1 as one')).rows).toEqual([{ one: 1 }])
