@@ -15,7 +15,7 @@ import { keepContext } from './keep-context.ts'
 import type { ResolvedServerOptions } from './options.ts'
 import { guardResponse, type OriginalMethods, type ResponseKeeper, sealResponse } from './response-guard.ts'
 import type { ResponseHead } from './response-head.ts'
-import type { Stoppable } from './shutdown.ts'
+import type { Shutdown, Stoppable } from './shutdown.ts'
 import { writeAnswer } from './write-answer.ts'
 
 const openRequestKey: unique symbol = Symbol.for('timebudget.request.v1')
@@ -38,6 +38,8 @@ export class OpenRequest implements DeadlineWatcher, ClientObserver, ResponseKee
   readonly #client: ClientWatch
   readonly #body = new BegunBody()
   readonly #tightened: Deadline[] = []
+  readonly #shutdowns: Shutdown[] = []
+  #onExceeded: ResolvedServerOptions['onExceeded']
   #reason: TimeBudgetError | undefined
   #goneBy: string | undefined
   #tellEnded: (() => void) | undefined
@@ -59,6 +61,7 @@ export class OpenRequest implements DeadlineWatcher, ClientObserver, ResponseKee
     this.#response = response
     this.#options = options
     this.#beforeAnswer = beforeAnswer
+    this.#onExceeded = options.onExceeded
     this.#arrival = readArrival(request, options)
     this.#original = guardResponse(response, this)
     this.#client = new ClientWatch(request, response, this)
@@ -95,10 +98,16 @@ export class OpenRequest implements DeadlineWatcher, ClientObserver, ResponseKee
     }
     this.#client.start()
     if (this.#isOver) return
-    this.#options.shutdown?.enter(this)
+    this.#joinShutdown(this.#options)
     if (malformedHeader !== undefined) this.#send(malformedAnswer(malformedHeader))
     else if (refusal !== undefined) this.#endBy(refusal, extra)
     else this.#watch(deadline)
+  }
+
+  #joinShutdown({ shutdown }: ResolvedServerOptions): void {
+    if (shutdown === undefined) return
+    shutdown.enter(this)
+    this.#shutdowns.push(shutdown)
   }
 
   #watch(deadline: Deadline): void {
@@ -106,8 +115,12 @@ export class OpenRequest implements DeadlineWatcher, ClientObserver, ResponseKee
     this.#endBy(internals.watch(deadline, this, { hold: false }))
   }
 
-  /** Gives what follows less time; never more. */
+  /** Gives what follows less time, never more, and an answer of its own for the lack of it. */
   tighten(options: ResolvedServerOptions): void {
+    if (this.answered || this.#isOver) return
+    this.#onExceeded = options.onExceeded ?? this.#onExceeded
+    this.#joinShutdown(options)
+    this.#endBy(options.shutdown?.refusal)
     if (this.answered) return
     const outer = this.deadline
     const remaining = outer.remaining()
@@ -209,8 +222,7 @@ export class OpenRequest implements DeadlineWatcher, ClientObserver, ResponseKee
   #tellClient(reason: TimeBudgetError, extra: Readonly<Record<string, number>> | undefined): void {
     const response = this.#response
     if (!response.headersSent && !response.writableEnded) {
-      const { onExceeded } = this.#options
-      this.#send(answerFor(reason, { request: this.#request, onExceeded, extra }))
+      this.#send(answerFor(reason, { request: this.#request, onExceeded: this.#onExceeded, extra }))
     } else if (!this.isOver()) {
       this.#body.cutOff(response, reason, this.#original)
       this.#seal()
@@ -260,7 +272,7 @@ export class OpenRequest implements DeadlineWatcher, ClientObserver, ResponseKee
     const { deadline } = this
     for (const tightened of this.#tightened.toReversed()) tightened.settle()
     entry.settle()
-    this.#options.shutdown?.leave(this)
+    for (const shutdown of this.#shutdowns) shutdown.leave(this)
     requestFinished.publish(() => {
       const elapsed = deadline.elapsed()
       const status = this.#response.headersSent ? this.#response.statusCode : undefined
