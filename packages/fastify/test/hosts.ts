@@ -5,12 +5,14 @@ import type { App, Host, Listening } from '../../core/test/server/host.ts'
 export const fastifyHost: Host = {
   name: 'Fastify',
   protocol: 'http/1.1',
+  answersErrors: false,
   listen: (app) => listen(fastify({ forceCloseConnections: true, exposeHeadRoutes: false }), app),
 }
 
 export const fastifyHttp2Host: Host = {
   name: 'Fastify',
   protocol: 'h2',
+  answersErrors: false,
   listen: (app) => listen(fastify({ http2: true, exposeHeadRoutes: false }) as unknown as FastifyInstance, app),
 }
 

@@ -5,6 +5,10 @@ import { clientLeavesContract } from './contract/client-leaves.ts'
 import { lateAnswerContract } from './contract/late-answers.ts'
 import { ownAnswerContract } from './contract/own-answers.ts'
 import { wireContract } from './contract/wire.ts'
+import { contextContract } from './contract/context.ts'
+import { failureContract } from './contract/failures.ts'
+import { shutdownContract } from './contract/shutdown.ts'
+import { tighteningContract } from './contract/tightening.ts'
 import type { Host } from './host.ts'
 
 /** What every server under a deadline does, whatever framework it is built with. */
@@ -16,5 +20,9 @@ export function adapterContract(host: Host): void {
     ownAnswerContract(host)
     clientLeavesContract(host)
     begunResponseContract(host)
+    tighteningContract(host)
+    shutdownContract(host)
+    failureContract(host)
+    contextContract(host)
   })
 }

@@ -45,6 +45,8 @@ export interface Listening {
 export interface Host {
   readonly name: string
   readonly protocol: 'http/1.1' | 'h2'
+  /** `false` where errors of ours are answered by the framework's own error handler, unless the user has set another. */
+  readonly answersErrors?: boolean
   listen(app: App): Promise<Listening>
 }
 
