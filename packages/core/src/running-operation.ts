@@ -178,7 +178,6 @@ function refuse(
 ): TimeBudgetError | undefined {
   if (parent === undefined) return undefined
   if (parent.reason !== undefined) return parent.reason
-  // with nothing left after the reserve the work would be cut off as it starts
-  if (remaining > needed || (remaining === needed && remaining > 0)) return undefined
+  if (remaining >= needed) return undefined
   return budgetTooSmall({ operation, needed, remaining, of: parent })
 }
