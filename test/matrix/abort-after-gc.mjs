@@ -7,7 +7,7 @@ await new Promise((resolve) => server.listen(0, '127.0.0.1', resolve))
 const url = `http://127.0.0.1:${server.address().port}/`
 
 const pressure = setInterval(() => {
-  const garbage = Array.from({ length: 20_000 }, () => ({ filler: new Array(16).fill(0) }))
+  const garbage = Array.from({ length: 20_000 }, () => ({ filler: Array.from({ length: 16 }).fill(0) }))
   if (garbage.length > 0) globalThis.gc()
 }, 20)
 

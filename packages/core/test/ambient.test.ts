@@ -6,7 +6,7 @@ import { ManualClock } from '@timebudget/core/testing'
 
 /** As DataLoader, p-limit and pools do: all that waits runs in the context of whoever came first. */
 class Batch {
-  #waiting: (() => void)[] = []
+  readonly #waiting: (() => void)[] = []
 
   load<T>(work: () => T): Promise<T> {
     return new Promise<T>((resolve) => {

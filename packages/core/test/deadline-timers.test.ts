@@ -173,6 +173,21 @@ describe('timers', () => {
     expect(timersOf(new ManualClock())).not.toBe(timersOf(clock))
   })
 
+  test('keep nothing for the moments that have passed', () => {
+    const clock = new ManualClock()
+    const timers = new DeadlineTimers(clock)
+    const passMoments = (count: number): number => {
+      for (let moment = 0; moment < count; moment += 1) {
+        timers.add(new Entry(clock.now() + 1, clock))
+        clock.advance(1)
+      }
+      globalThis.gc?.()
+      return process.memoryUsage().heapUsed
+    }
+    const before = passMoments(2_000)
+    expect((passMoments(100_000) - before) / 100_000).toBeLessThan(20)
+  })
+
   test('removed while others of the same millisecond fire do not', () => {
     const clock = new ManualClock()
     const timers = new DeadlineTimers(clock)

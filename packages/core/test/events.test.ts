@@ -39,7 +39,7 @@ describe('an event', () => {
     subscriptions.push(
       operationStarted.subscribe(({ entry }) => heard.push(`${entry.path} started ${entry.outcome}`)),
       operationFinished.subscribe(({ entry, error }) =>
-        heard.push(`${entry.path} ${entry.outcome} ${error}`),
+        heard.push(`${entry.path} ${entry.outcome} ${String(error)}`),
       ),
     )
     const deadline = Deadline.after('1m')
@@ -57,7 +57,7 @@ describe('an event', () => {
     const heard: string[] = []
     subscriptions.push(
       operationStarted.subscribe(() => heard.push('started')),
-      operationFinished.subscribe(({ entry, error }) => heard.push(`${entry.outcome} ${error}`)),
+      operationFinished.subscribe(({ entry, error }) => heard.push(`${entry.outcome} ${String(error)}`)),
     )
     expect(() => startOperation('x', { deadline: Deadline.after(0) })).toThrow('has passed')
     expect(heard).toEqual(['deadline_exceeded DeadlineExceededError: the deadline of 0 ms has passed'])

@@ -1,5 +1,5 @@
 import { afterEach, beforeEach, expect, test } from 'vitest'
-import { Deadline, operation, type WorkLate, workLate } from '@timebudget/core'
+import { Deadline, operation, UpstreamError, type WorkLate, workLate } from '@timebudget/core'
 import { ManualClock } from '@timebudget/core/testing'
 
 const late: WorkLate[] = []
@@ -42,9 +42,8 @@ async function overdue(): Promise<Open> {
       settle = { resolve, reject }
     })
   })
-  const failed = expect(running).rejects.toMatchObject({ code: 'OPERATION_TIMEOUT' })
   clock.advance(200)
-  await failed
+  await expect(running).rejects.toMatchObject({ code: 'OPERATION_TIMEOUT' })
   if (settle === undefined || signal === undefined) throw new Error('the work was not begun')
   const kept = signal
   return { clock, deadline, ...settle, signal: () => kept }
@@ -89,6 +88,13 @@ test('work that heeds its signal is not late: it fails with the reason, or with 
   }
   expect(late).toEqual([])
   expect(unhandled).toEqual([])
+})
+
+test('a late failure with an error of ours that is not the reason is late work', async () => {
+  const { reject } = await overdue()
+  reject(new UpstreamError('the search failed'))
+  await settled()
+  expect(late).toHaveLength(1)
 })
 
 test('late work is not counted twice, nor work in time at all', async () => {

@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest'
-import { Deadline, Ledger, type LedgerEntry, startOperation } from '@timebudget/core'
+import { Deadline, type Ledger, type LedgerEntry, startOperation } from '@timebudget/core'
 import { ManualClock } from '@timebudget/core/testing'
 
 function opened(): { readonly clock: ManualClock; readonly ledger: Ledger; open(name: string): LedgerEntry } {

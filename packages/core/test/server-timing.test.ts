@@ -135,7 +135,7 @@ describe('Server-Timing read', () => {
   })
 
   test('law 11: never throws, and never holds more than 64 clean entries, whatever a peer sends', () => {
-    const nearlyRight = fc.string({ unit: fc.constantFrom(...'ab;=,"\\ .durescta019-\r\n\u0000é') })
+    const nearlyRight = fc.string({ unit: fc.constantFrom(...'ab;=,"\\ .durescta019-\r\n\u0000é'.split('')) })
     fc.assert(
       fc.property(fc.oneof(fc.string({ unit: 'binary', maxLength: 6_000 }), nearlyRight), (header) => {
         const reports = parseServerTiming(header)

@@ -108,6 +108,24 @@ describe('an operation that was started', () => {
   })
 })
 
+describe('an operation is not started', () => {
+  test('if it would be over as it starts', () => {
+    const started: unknown[] = []
+    subscriptions.push(operationStarted.subscribe((event) => started.push(event)))
+    const { deadline } = underBudget(1_000)
+    const signal = AbortSignal.abort('stop')
+    expect(() => startOperation('x', { deadline, signal })).toThrow('cancelled')
+    expect(() => startOperation('x', { deadline, timeout: 0 })).toThrow('took longer than its 0 ms')
+    expect(() => startOperation('x', { deadline, reserve: 1_000 })).toThrow('took longer than its 0 ms')
+    expect(started).toEqual([])
+    expect(deadline.ledger.entries.map(({ outcome }) => outcome)).toEqual([
+      'cancelled',
+      'operation_timeout',
+      'operation_timeout',
+    ])
+  })
+})
+
 describe('work run in an operation', () => {
   test('that ends the operation itself still settles', async () => {
     const ended = startOperation('x', { timeout: '1m' })

@@ -32,7 +32,7 @@ export type Step =
       readonly timeout: number | undefined
       readonly reserve: number | undefined
     }
-  | { readonly kind: 'listen'; readonly to: number; readonly then: Reaction | undefined }
+  | { readonly kind: 'listen'; readonly to: number; readonly reaction: Reaction | undefined }
   | { readonly kind: 'advance' | 'block'; readonly by: number }
   | { readonly kind: 'abort'; readonly which: number }
   | Reaction
@@ -65,7 +65,7 @@ export const lives: fc.Arbitrary<Step[]> = fc.array(
       arbitrary: fc.record({
         kind: fc.constant('listen'),
         to: index,
-        then: fc.option(reaction, { nil: undefined }),
+        reaction: fc.option(reaction, { nil: undefined }),
       }),
     },
     { weight: 3, arbitrary: fc.record({ kind: fc.constantFrom('advance', 'block'), by: fc.nat(40) }) },
@@ -92,7 +92,7 @@ export class Forest {
       case 'child':
         return this.#derive(this.#pick(step.of), step)
       case 'listen':
-        return this.#listen(this.#pick(step.to), step.then)
+        return this.#listen(this.#pick(step.to), step.reaction)
       case 'advance':
         return this.clock.advance(step.by)
       case 'block':
