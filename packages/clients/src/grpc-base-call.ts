@@ -4,7 +4,7 @@
 interface BaseCall {
   readonly nextCall?: BaseCall
   deadlineTimer?: NodeJS.Timeout | null
-  readonly stream?: { readonly writableEnded?: boolean; readonly rstCode?: number }
+  readonly stream?: { readonly closed?: boolean; readonly rstCode?: number }
 }
 
 function baseOf(call: object): BaseCall {
@@ -27,5 +27,6 @@ export function takeOverTimer(call: object): void {
 /** How a call that grpc-js gives up has ended: with an answer of its own, or how the client left. */
 export function endOf(call: object): string {
   const { stream } = baseOf(call)
-  return stream?.writableEnded === true ? 'answered' : `h2_rst_${stream?.rstCode ?? 0}`
+  // an answer of its own is still on its way when we hear of it
+  return stream?.closed === false ? 'answered' : `h2_rst_${stream?.rstCode ?? 0}`
 }

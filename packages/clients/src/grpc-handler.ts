@@ -40,6 +40,7 @@ export function withDeadline<Call extends HandledCall, Rest extends unknown[]>(
     const open = governed.open ?? governed.begin(call.metadata)
     if (known !== undefined && options !== undefined) open.tighten(resolved)
     if (open.isOver()) return
+    open.keepContext(call)
     // before grpc-js's own listener, which knows no status for our errors
     call.prependListener('error', (error) => open.fail(error))
     const respond = responder(rest[0], { governed, open, isOutermost: known === undefined })

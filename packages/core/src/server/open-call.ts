@@ -1,3 +1,4 @@
+import type { EventEmitter } from 'node:events'
 import type { DeadlineWatcher } from '../armed.ts'
 import { currentDeadline, runWithDeadline } from '../current.ts'
 import { Deadline, internals } from '../deadline.ts'
@@ -8,6 +9,7 @@ import type { Outcome } from '../outcome.ts'
 import { budgetTooSmall } from '../reasons.ts'
 import { formatServerTiming } from '../server-timing.ts'
 import { type Arrival, type ArrivalOptions, type Arriving, readArrival } from './arrival.ts'
+import { keepContext } from './keep-context.ts'
 import { resolveServerOptions, type ServerOptions, type Trust } from './options.ts'
 import type { Stoppable } from './shutdown.ts'
 
@@ -117,6 +119,11 @@ export class OpenCall implements DeadlineWatcher, Stoppable {
   /** Runs what handles the call, under its deadline. */
   run<T>(work: () => T): T {
     return this.#options.ambient ? runWithDeadline(this.deadline, work) : work()
+  }
+
+  /** Lets what listens to an object of the call's, such as a stream of messages, run under its deadline too. */
+  keepContext(emitter: EventEmitter): void {
+    if (this.#options.ambient) keepContext(emitter, () => this.deadline)
   }
 
   /**
