@@ -40,6 +40,8 @@ interface Attempt {
   readonly bounds: Bounds
   readonly running: RunningOperation
   readonly resolved: Resolved
+  /** What axios is told of the end by. */
+  readonly controller: AbortController
   /** Where the redirects have led to. */
   url: URL
 }
@@ -58,11 +60,13 @@ export function axiosDispatcher(instance: AxiosInstance, resolved: Resolved): Ax
     const { timeout, floor, nameOf } = resolved
     const name = nameOf({ url, method: (config.method ?? 'get').toUpperCase() })
     const running = startOperation(name, { timeout, floor, deadline, signal })
-    const attempt: Attempt = { config, bounds, running, resolved, url }
+    const controller = new AbortController()
+    const attempt: Attempt = { config, bounds, running, resolved, controller, url }
     return new Promise((resolve, reject) => {
       running.onCutOff((reason) => {
         // for the caller's own abort axios has its own words
         if (!isCausedBy(reason, signal)) reject(reason)
+        controller.abort(reason)
       })
       const outgoing = outgoingConfig(attempt)
       current
@@ -86,14 +90,14 @@ function bareSender(instance: AxiosInstance): (config: Config) => Promise<AxiosR
 
 /** The config of this attempt alone: what a plugin sends again carries no headers of an attempt before. */
 function outgoingConfig(attempt: Attempt): Config {
-  const { config, running, resolved, url } = attempt
+  const { config, running, resolved, controller, url } = attempt
   const headers = config.headers.concat()
   for (const name of resolved.headerNames) headers.delete(name)
   headers.set(headersFor(url, running.deadline, resolved))
   return {
     ...config,
     headers,
-    signal: running.signal,
+    signal: controller.signal,
     beforeRedirect: (...args) => {
       config.beforeRedirect?.(...args)
       redirect(args[0], attempt)
@@ -124,9 +128,9 @@ function governedFetch(base: Fetch = globalFetch): Fetch {
   const governed: Fetch = async (input, init) => {
     const attempt = current.getStore()
     if (attempt === undefined) return base(input, init)
-    const { running, resolved } = attempt
+    const { running, resolved, controller } = attempt
     // axios gives its signal, which follows ours, to the Request alone, where it goes deaf
-    const signal = init?.signal ?? (input instanceof Request ? input.signal : running.signal)
+    const signal = init?.signal ?? (input instanceof Request ? input.signal : controller.signal)
     const call = readRequest(input, init)
     const { response, url } = await followUnderDeadline({
       base,
@@ -146,7 +150,7 @@ function governedFetch(base: Fetch = globalFetch): Fetch {
 
 /** Ends the operation with the answer, or lets a body that is still to be read end it. */
 async function received(response: AxiosResponse, attempt: Attempt): Promise<AxiosResponse> {
-  const { running, resolved, url } = attempt
+  const { running, resolved, controller, url } = attempt
   const headerOf = (name: string): string | undefined => response.headers[name]?.toString()
   const answer = {
     url,
@@ -163,9 +167,15 @@ async function received(response: AxiosResponse, attempt: Attempt): Promise<Axio
   const body: unknown = response.data
   if (body instanceof Readable) {
     const governed = governBody(body, running, outcome)
-    running.onCutOff((reason) => governed.cut(reason))
+    running.onCutOff((reason) => {
+      governed.cut(reason)
+      controller.abort(reason)
+    })
   } else if (body instanceof ReadableStream) {
-    response.data = watchedStream(body, running, outcome, blameBody)
+    const source = cancelledBy(body, (reason) => controller.abort(reason))
+    response.data = watchedStream(source, running, outcome, (_, error) =>
+      blameUpstream(running, error as Error),
+    )
   } else {
     const reason = running.end(outcome)
     if (reason !== undefined) throw reason
@@ -197,8 +207,26 @@ function withReason(error: AxiosError, signal: AbortSignal | undefined): AxiosEr
   return signal?.aborted === true ? Object.assign(error, { cause: signal.reason as unknown }) : error
 }
 
-function blameBody(running: RunningOperation, error: unknown): Promise<unknown> {
-  return blameUpstream(running, error as Error)
+/** Cancelled, a stream of axios waits for its next chunk before it lets go of the connection: `abort` does so at once. */
+function cancelledBy(
+  source: ReadableStream<Uint8Array>,
+  abort: (reason: unknown) => void,
+): ReadableStream<Uint8Array> {
+  const reader = source.getReader()
+  return new ReadableStream<Uint8Array>(
+    {
+      async pull(controller) {
+        const { done, value } = await reader.read()
+        if (done) controller.close()
+        else controller.enqueue(value)
+      },
+      async cancel(reason) {
+        abort(reason)
+        await reader.cancel(reason)
+      },
+    },
+    { highWaterMark: 0 },
+  )
 }
 
 /** How a call ended that axios itself has ended. */

@@ -6,6 +6,7 @@ import { blameUpstreamNow, isAtTheEdge } from './failure.ts'
 export type NodeBody = Readable & {
   readonly socket?: { readonly destroyed: boolean } | null
   readonly complete?: boolean
+  readonly req?: { readonly aborted: boolean }
 }
 
 /** A response whose body the operation lasts as long as. */
@@ -25,8 +26,9 @@ export function governBody(body: NodeBody, running: RunningOperation, outcome: O
   const destroy = body._destroy
   // not `destroy`: Node would take a response that is destroyed later for one that has ended well
   body._destroy = function destroyUnderDeadline(error, callback) {
-    // without an error, or with the connection still there, it is our own program that has read enough
-    if (error == null || body.socket?.destroyed === false) running.end('cancelled', error)
+    // without an error, with the connection still there, or by abort() it is our own program that has read enough
+    const isOwn = error == null || body.socket?.destroyed === false || body.req?.aborted === true
+    if (isOwn) running.end('cancelled', error)
     destroy.call(body, error, (failure) => {
       // Node passes no failure on where nobody listens for it
       const tell = (told: unknown): void => callback(failure == null ? failure : (told as Error))

@@ -1,0 +1,34 @@
+import axios, { type AxiosInstance } from 'axios'
+import http from 'node:http'
+import https from 'node:https'
+import { attachDeadline } from '../src/axios.ts'
+import { type ClientUnderTest, clientContract } from './client-contract.ts'
+import { axiosCaller } from './support/axios-calls.ts'
+
+function axiosWith(adapter: 'http' | 'fetch'): ClientUnderTest {
+  const bare = (): AxiosInstance => axios.create({ adapter, proxy: false })
+  return {
+    name: `axios by its ${adapter} adapter`,
+    operation: 'axios',
+    isBounded: adapter === 'http',
+    bare: axiosCaller(bare()),
+    govern({ connections, ...options }) {
+      const instance = bare()
+      attachDeadline(instance, options)
+      if (adapter === 'fetch')
+        return { call: axiosCaller(instance), [Symbol.asyncDispose]: () => Promise.resolve() }
+      const shape = { keepAlive: true, maxSockets: connections ?? Infinity }
+      const agents = [new http.Agent(shape), new https.Agent(shape)] as const
+      Object.assign(instance.defaults, { httpAgent: agents[0], httpsAgent: agents[1] })
+      return {
+        call: axiosCaller(instance),
+        async [Symbol.asyncDispose]() {
+          for (const agent of agents) agent.destroy()
+        },
+      }
+    },
+  }
+}
+
+clientContract(axiosWith('http'))
+clientContract(axiosWith('fetch'))
