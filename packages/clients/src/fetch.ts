@@ -1,6 +1,6 @@
-import { type RunningOperation, startOperation } from '@timebudget/core'
+import { type Outcome, type RunningOperation, startOperation } from '@timebudget/core'
 import { failureOf, isOutOfTime, waitOutTheEdge } from './failure.ts'
-import { type Fetch, type Followed, followUnderDeadline, readRequest } from './followed-fetch.ts'
+import { asRequest, type Fetch, type Followed, followUnderDeadline, readRequest } from './followed-fetch.ts'
 import {
   type ClientOptions,
   deadlineOfCall,
@@ -37,11 +37,12 @@ export const fetch: Fetch = wrapFetch()
 export function wrapFetch(base: Fetch = globalFetch, options: ClientOptions<FetchCall> = {}): Fetch {
   const resolved = resolveClientOptions(options, 'fetch')
   return async function fetchUnderDeadline(input, init) {
-    const callerSignal = init?.signal ?? (input instanceof Request ? input.signal : undefined)
+    const request = asRequest(input)
+    const callerSignal = (init?.signal === undefined ? request?.signal : init.signal) ?? undefined
     const deadline = deadlineOfCall(callerSignal)
     if (deadline === undefined && resolved.timeout === undefined) return base(input, init)
     callerSignal?.throwIfAborted()
-    if (input instanceof Request) requestBehind.set(input.signal, input)
+    if (request !== undefined) requestBehind.set(request.signal, request)
     const call = readRequest(input, init)
     const running = startOperation(resolved.nameOf(call), {
       timeout: resolved.timeout,
@@ -49,23 +50,23 @@ export function wrapFetch(base: Fetch = globalFetch, options: ClientOptions<Fetc
       deadline,
       signal: callerSignal,
     })
-    try {
-      const followed = await followUnderDeadline({
-        base,
-        input,
-        init,
-        call,
-        running,
-        signal: running.signal,
-        resolved,
-      })
-      return await receive(followed, running, resolved)
-    } catch (error) {
+    // a caller that aborts expects its own reason back
+    const toFailure = async (_running: RunningOperation, error: unknown): Promise<unknown> => {
       const failure = await failureOf(running, error)
-      // a caller that aborts expects its own reason back
-      throw callerSignal?.aborted === true && isCausedBy(failure, callerSignal.reason)
+      return callerSignal?.aborted === true && isCausedBy(failure, callerSignal.reason)
         ? callerSignal.reason
         : failure
+    }
+    try {
+      const { signal } = running
+      const followed = await untilCutOff(
+        running,
+        followUnderDeadline({ base, input, init, call, running, signal, resolved }),
+      )
+      const outcome = await readAnswer(followed, running, resolved)
+      return watchBody(followed.response, running, { outcome, redirected: followed.redirected, toFailure })
+    } catch (error) {
+      throw await toFailure(running, error)
     }
   }
 }
@@ -78,11 +79,23 @@ function globalFetch(...[input, init]: Parameters<Fetch>): Promise<Response> {
 /** A request's signal goes deaf once the request has been collected: while the one is followed, the other must live. */
 const requestBehind = new WeakMap<AbortSignal, Request>()
 
-async function receive(
-  { response, url, redirected }: Followed,
+/** The response, unless the end comes first: a fetch may be deaf to its signal, and answer when nobody waits any more. */
+function untilCutOff(running: RunningOperation, followed: Promise<Followed>): Promise<Followed> {
+  return new Promise((resolve, reject) => {
+    running.onCutOff((reason) => {
+      reject(reason)
+      followed.then(({ response }) => response.body?.cancel()).catch(ignore)
+    })
+    followed.then(resolve, reject)
+  })
+}
+
+/** How the call ends for us; throws what the deadline ends with if the peer gave up a moment before it. */
+async function readAnswer(
+  { response, url }: Followed,
   running: RunningOperation,
   resolved: ResolvedClientOptions<FetchCall>,
-): Promise<Response> {
+): Promise<Outcome> {
   const outcome = outcomeOfAnswer(
     {
       url,
@@ -93,17 +106,15 @@ async function receive(
     running,
     resolved,
   )
-  if (isOutOfTime(outcome)) {
-    // a peer that gives up a moment before our deadline: the deadline is the answer
-    await waitOutTheEdge(running)
-    if (running.deadline.reason !== undefined) {
-      await response.body?.cancel()
-      throw running.deadline.reason
-    }
-  }
-  return watchBody(response, running, { outcome, redirected })
+  if (!isOutOfTime(outcome)) return outcome
+  await waitOutTheEdge(running)
+  if (running.deadline.reason === undefined) return outcome
+  await response.body?.cancel()
+  throw running.deadline.reason
 }
 
 function isCausedBy(failure: unknown, reason: unknown): boolean {
   return failure === reason || (failure instanceof Error && failure.cause === reason)
 }
+
+function ignore(): void {}

@@ -42,32 +42,56 @@ export async function followUnderDeadline({
   signal,
   resolved,
 }: Sending): Promise<Followed> {
-  const mode = init?.redirect ?? (input instanceof Request ? input.redirect : 'follow')
+  const mode = init?.redirect ?? asRequest(input)?.redirect ?? 'follow'
   const followed = mode === 'follow'
-  // sent again after a 307 or 308, when the original's body has been used up
-  const spare = followed && input instanceof Request && input.body !== null ? input.clone() : undefined
+  const spares = new SpareBodies(followed && call.body === undefined ? asRequest(input) : undefined)
   let request = call
   for (let hops = 0; ; hops += 1) {
     const target = hops === 0 ? input : request.url
     const response = await runGoverned(running.deadline, () =>
       base(target, {
         ...init,
-        ...(hops === 0 ? {} : laterHop(request, spare)),
+        ...(hops === 0 ? {} : laterHop(request, spares)),
         headers: withDeadline(request, running.deadline, resolved),
         redirect: followed ? 'manual' : mode,
         signal,
       }),
     )
     const next = followed ? redirectTarget(response, request.url) : undefined
-    if (next === undefined) return { response, url: request.url, redirected: hops > 0 }
+    if (next === undefined) {
+      spares.discard()
+      return { response, url: request.url, redirected: hops > 0 }
+    }
     if (hops === mostRedirects) throw fetchFailed('redirect count exceeded')
     await response.body?.cancel()
+    if (running.deadline.reason !== undefined) throw running.deadline.reason
     request = redirected(request, response.status, next)
   }
 }
 
-function laterHop({ method, body }: RedirectableRequest, spare: Request | undefined): RequestInit {
-  const streamed = body === undefined ? (spare?.body ?? null) : body
+/** A Request's body can be read once: a copy is kept to send after a 307 or 308, and one more for the next of them. */
+class SpareBodies {
+  #spare: Request | undefined
+
+  constructor(request: Request | undefined) {
+    this.#spare = request?.clone()
+  }
+
+  next(): ReadableStream | null {
+    const spare = this.#spare
+    this.#spare = spare?.clone()
+    return spare?.body ?? null
+  }
+
+  /** Or it would be filled with the whole body, for nobody. */
+  discard(): void {
+    void this.#spare?.body?.cancel()
+    this.#spare = undefined
+  }
+}
+
+function laterHop({ method, body }: RedirectableRequest, spares: SpareBodies): RequestInit {
+  const streamed = body === undefined ? spares.next() : body
   return { method, body: streamed, ...(streamed instanceof ReadableStream ? { duplex: 'half' } : {}) }
 }
 
@@ -88,12 +112,21 @@ export function readRequest(
   input: string | URL | Request,
   init: RequestInit | undefined,
 ): RedirectableRequest {
-  const request = input instanceof Request ? input : undefined
+  const request = asRequest(input)
   return {
-    url: new URL(request?.url ?? String(input)),
+    url: new URL(isRequest(input) ? input.url : input),
     method: (init?.method ?? request?.method ?? 'GET').toUpperCase(),
     headers: new Headers(init?.headers ?? request?.headers),
     // undefined: the Request's own, which cannot be had back from it
-    body: init?.body ?? (request?.body == null ? null : undefined),
+    body: init?.body ?? ((request?.body ?? null) === null ? null : undefined),
   }
+}
+
+/** A Request, of Node's undici or of another one. */
+export function asRequest(input: string | URL | Request): Request | undefined {
+  return isRequest(input) ? input : undefined
+}
+
+function isRequest(input: string | URL | Request): input is Request {
+  return typeof input === 'object' && 'headers' in input
 }

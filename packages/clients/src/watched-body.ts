@@ -1,6 +1,9 @@
 import type { Outcome, RunningOperation } from '@timebudget/core'
 import { failureOf } from './failure.ts'
 
+type Controller = ReadableByteStreamController | ReadableStreamDefaultController<Uint8Array>
+type ToFailure = (running: RunningOperation, error: unknown) => Promise<unknown>
+
 /**
  * The same response with a body that the operation lasts as long as: it ends with the last chunk, with `cancel`, or by
  * the deadline, which cuts the body off even where the implementation of fetch forgets its signal after the headers.
@@ -8,53 +11,83 @@ import { failureOf } from './failure.ts'
 export function watchBody(
   response: Response,
   running: RunningOperation,
-  { outcome, redirected }: { readonly outcome: Outcome; readonly redirected: boolean },
+  how: { readonly outcome: Outcome; readonly redirected: boolean; readonly toFailure: ToFailure },
 ): Response {
   if (response.body === null) {
-    running.end(outcome)
-    return redirected ? disguise(response, response, { redirected }) : response
+    const reason = running.end(how.outcome)
+    if (reason !== undefined) throw reason
+    return how.redirected ? disguise(response, response, how) : response
   }
-  const body = watchedStream(response.body, running, outcome)
-  const { status, statusText, headers } = response
+  const body = watchedStream(response.body, running, how.outcome, how.toFailure)
   const OfSameKind = response.constructor as typeof Response // undici's own, where its fetch was wrapped
-  return disguise(new OfSameKind(body, { status, statusText, headers }), response, { redirected })
+  return disguise(new OfSameKind(body, { headers: response.headers }), response, how)
 }
 
-/** The same stream, which the operation lasts as long as; `toFailure` says what a reader gets for the source's error. */
+/**
+ * The same stream, which the operation lasts as long as; `toFailure` says what a reader gets for the source's error or
+ * for the reason of the cut.
+ */
 export function watchedStream(
   source: ReadableStream<Uint8Array>,
   running: RunningOperation,
   outcome: Outcome,
-  toFailure: (running: RunningOperation, error: unknown) => Promise<unknown> = failureOf,
+  toFailure: ToFailure = failureOf,
 ): ReadableStream<Uint8Array> {
+  const isOfBytes = canReadByob(source)
   const reader = source.getReader()
-  return new ReadableStream({
-    type: 'bytes',
-    start(controller) {
+  const watched = {
+    start(controller: Controller): void {
       running.onCutOff((reason) => {
-        controller.error(reason)
+        void toFailure(running, reason).then((failure) => controller.error(failure))
         reader.cancel(reason).catch(ignore)
       })
     },
-    async pull(controller) {
+    async pull(controller: Controller): Promise<void> {
       try {
-        const { done, value } = await reader.read()
-        if (!done) return controller.enqueue(value as Uint8Array<ArrayBuffer>)
-        running.end(outcome)
+        const chunk = await readSome(reader)
+        if (chunk !== undefined) return controller.enqueue(chunk)
+        const reason = running.end(outcome)
+        if (reason !== undefined) throw reason
         controller.close()
-        controller.byobRequest?.respond(0)
+        if ('byobRequest' in controller) controller.byobRequest?.respond(0)
       } catch (error) {
         throw await toFailure(running, error)
       }
     },
-    async cancel(reason) {
+    async cancel(reason: unknown): Promise<void> {
       running.end('cancelled')
       await reader.cancel(reason)
     },
-  })
+  }
+  // nothing is read before somebody asks for it
+  const strategy = { highWaterMark: 0 }
+  return isOfBytes
+    ? new ReadableStream({ type: 'bytes', ...watched }, strategy)
+    : new ReadableStream<Uint8Array>(watched, strategy)
 }
 
-/** Gives a response what its constructor cannot: where it came from. */
+/** Chunks of a byte stream are taken from whoever made them: those of any other stream may be in use elsewhere. */
+function canReadByob(source: ReadableStream<Uint8Array>): boolean {
+  try {
+    source.getReader({ mode: 'byob' }).releaseLock()
+    return true
+  } catch {
+    return false
+  }
+}
+
+/** The next chunk that holds anything, since a byte stream accepts no others; `undefined` at the end. */
+async function readSome(
+  reader: ReadableStreamDefaultReader<Uint8Array>,
+): Promise<Uint8Array<ArrayBuffer> | undefined> {
+  for (;;) {
+    const { done, value } = await reader.read()
+    if (done) return undefined
+    if (value.byteLength !== 0) return value as Uint8Array<ArrayBuffer>
+  }
+}
+
+/** Gives a response what its constructor cannot, or would refuse: where it came from, and a status such as 999. */
 function disguise(
   response: Response,
   original: Response,
@@ -64,6 +97,9 @@ function disguise(
   return Object.defineProperties(response, {
     url: { value: original.url },
     type: { value: original.type },
+    status: { value: original.status },
+    statusText: { value: original.statusText },
+    ok: { value: original.ok },
     redirected: { value: redirected || original.redirected },
     clone: { value: () => disguise(clone.call(response), original, { redirected }) },
   })

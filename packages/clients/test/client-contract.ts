@@ -17,9 +17,17 @@ export type {
 /** What every client of this package does, whatever library is below it. */
 export function clientContract(client: ClientUnderTest): void {
   describe(client.name, () => {
-    describe('the deadline on the wire', () => headersContract(client))
-    describe('the end of a call', () => endingsContract(client))
-    describe("an upstream's faults", () => failuresContract(client))
-    describe("a peer's word", () => peersContract(client))
+    describe('the deadline on the wire', () => {
+      headersContract(client)
+    })
+    describe('the end of a call', () => {
+      endingsContract(client)
+    })
+    describe("an upstream's faults", () => {
+      failuresContract(client)
+    })
+    describe("a peer's word", () => {
+      peersContract(client)
+    })
   })
 }
