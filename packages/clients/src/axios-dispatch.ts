@@ -9,7 +9,7 @@ import {
 import type { AxiosError, AxiosInstance, AxiosResponse, InternalAxiosRequestConfig } from 'axios'
 import { AsyncLocalStorage } from 'node:async_hooks'
 import { Readable } from 'node:stream'
-import { blameUpstream, isOutOfTime, waitOutTheEdge } from './failure.ts'
+import { blameUpstream, failureOf, isOutOfTime, waitOutTheEdge, withCause } from './failure.ts'
 import { type Fetch, followUnderDeadline, readRequest } from './followed-fetch.ts'
 import { governBody } from './governed-response.ts'
 import { headersFor, outcomeOfAnswer, type ResolvedClientOptions } from './outgoing.ts'
@@ -173,9 +173,7 @@ async function received(response: AxiosResponse, attempt: Attempt): Promise<Axio
     })
   } else if (body instanceof ReadableStream) {
     const source = cancelledBy(body, (reason) => controller.abort(reason))
-    response.data = watchedStream(source, running, outcome, (_, error) =>
-      blameUpstream(running, error as Error),
-    )
+    response.data = watchedStream(source, running, outcome, failureOfAdapter)
   } else {
     const reason = running.end(outcome)
     if (reason !== undefined) throw reason
@@ -187,7 +185,7 @@ async function received(response: AxiosResponse, attempt: Attempt): Promise<Axio
 /** Ends the operation with what axios failed with; throws that, or the reason if our deadline is behind it. */
 async function failed(error: unknown, attempt: Attempt): Promise<never> {
   const { running, bounds } = attempt
-  if (!isAxiosError(error)) throw await blameUpstream(running, error as Error)
+  if (!isAxiosError(error)) throw await failureOfAdapter(running, error)
   handBack(error, attempt)
   // an answer whose status the caller counts as a failure; with its body broken off it has no data
   if (error.response?.data !== undefined) {
@@ -204,7 +202,7 @@ async function failed(error: unknown, attempt: Attempt): Promise<never> {
 
 /** Axios says no more than 'canceled'. */
 function withReason(error: AxiosError, signal: AbortSignal | undefined): AxiosError {
-  return signal?.aborted === true ? Object.assign(error, { cause: signal.reason as unknown }) : error
+  return signal?.aborted === true ? withCause(error, signal.reason) : error
 }
 
 /** Cancelled, a stream of axios waits for its next chunk before it lets go of the connection: `abort` does so at once. */
@@ -227,6 +225,11 @@ function cancelledBy(
     },
     { highWaterMark: 0 },
   )
+}
+
+/** An adapter of the user's may fail with anything. */
+function failureOfAdapter(running: RunningOperation, error: unknown): Promise<unknown> {
+  return error instanceof Error ? blameUpstream(running, error) : failureOf(running, error)
 }
 
 /** How a call ended that axios itself has ended. */

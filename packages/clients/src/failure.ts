@@ -31,8 +31,12 @@ export async function blameUpstream(running: RunningOperation, error: Error): Pr
 export function blameUpstreamNow(running: RunningOperation, error: Error): unknown {
   const origin = error.cause instanceof Error ? error.cause : new Error(error.message, { cause: error.cause })
   const failure = failureNow(running, origin)
-  if (!(failure instanceof UpstreamError)) return failure
-  error.cause = failure
+  return failure instanceof UpstreamError ? withCause(error, failure) : failure
+}
+
+/** The error with this cause, unless it is frozen; some libraries make their own cause read-only. */
+export function withCause<E extends Error>(error: E, cause: unknown): E {
+  Reflect.defineProperty(error, 'cause', { value: cause, configurable: true, writable: true })
   return error
 }
 
