@@ -165,6 +165,15 @@ describe('an operation is not begun', () => {
     ])
   })
 
+  test('but is, under a learned floor that has not learned anything yet', async () => {
+    const { deadline } = underBudget(1_000)
+    for (const learned of [Number.NaN, -1]) {
+      const floor = { current: () => learned }
+      await expect(operation('x', { deadline, floor, reserve: 10 }, () => 'begun')).resolves.toBe('begun')
+    }
+    expect(deadline.ledger.entries).toMatchObject([{ floor: 0 }, { floor: 0 }])
+  })
+
   test('with less than its floor left after the reserve', async () => {
     const { deadline } = underBudget(1_000)
     expect(await refused(deadline, { floor: 200, reserve: 801 })).toMatchObject({ code: 'BUDGET_TOO_SMALL' })

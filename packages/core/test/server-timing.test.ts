@@ -151,6 +151,13 @@ describe('Server-Timing read', () => {
     )
   })
 
+  test('law 11: reads 64 entries and no more', () => {
+    const header = Array.from({ length: 100 }, (_, number) => `op${number};dur=1`).join(',')
+    const reports = parseServerTiming(header)
+    expect(reports).toHaveLength(64)
+    expect(reports.at(-1)?.path).toBe('op63')
+  })
+
   test('law 11: reads no entry that its limit cuts in two', () => {
     const header = `${'a;dur=1,'.repeat(2)}${'x'.repeat(4_068)},tail;dur=123456`
     expect(header.slice(0, 4_096)).toMatch(/,tail;dur=12$/)

@@ -71,9 +71,11 @@ describe('an operation that was started', () => {
   test('and ends after its time, before its timer has run, has been ended by the deadline', () => {
     const { clock, deadline } = underBudget(1_000)
     const running = startOperation('stream', { deadline })
+    const finished = finishedOperations()
     const { signal } = running
     clock.block(1_000)
     expect(running.end()).toBe(deadline.reason)
+    expect(finished).toMatchObject([{ error: deadline.reason, entry: { outcome: 'deadline_exceeded' } }])
     expect(signal.aborted).toBe(true)
   })
 

@@ -1,3 +1,4 @@
+import { AsyncLocalStorage } from 'node:async_hooks'
 import fc from 'fast-check'
 import { expect, test } from 'vitest'
 import { Deadline, operation, startOperation } from '@timebudget/core'
@@ -83,6 +84,21 @@ test('law 4: an operation that is over is forgotten by its deadline', async () =
   expect(forgotten).toBe(true)
   expect(parent.signal.aborted).toBe(false)
   parent.settle()
+})
+
+test('law 4: the timer that many requests share keeps the context of none of them', async () => {
+  const context = new AsyncLocalStorage<object>()
+  const forgotten = await isCollected(() => {
+    const request = { body: 'a large one' }
+    context.run(request, () => {
+      // the earliest moment in this file: the shared timer is set anew, here
+      const deadline = Deadline.after('10m')
+      expect(deadline.signal.aborted).toBe(false)
+      deadline.settle()
+    })
+    return request
+  })
+  expect(forgotten).toBe(true)
 })
 
 test('law 4: a deadline that many children left, in whatever order, still reaches all the others', () => {
