@@ -3,6 +3,7 @@ import { waitOutTheEdge } from './failure.ts'
 import { cancelOnServer } from './pg-cancel.ts'
 import { type PgClient, type PgQuery, type PgQueryConfig, queryClassOf } from './pg-shapes.ts'
 import { limitStatement } from './pg-statement-timeout.ts'
+import { watchTransaction } from './pg-transaction.ts'
 import { runNotingFailure } from './store-call.ts'
 
 /** Milliseconds that cleaning up after a deadline may take before the connection is given up. */
@@ -11,6 +12,7 @@ const cleanUpLimit = 1_000
 /** Runs the queries of one connection and leaves it clean: nothing running, no transaction open. */
 export class ClientCare {
   readonly #client: PgClient
+  readonly #transaction: { readonly status: string | undefined }
   #cancelling: Promise<Error | undefined> | undefined
   #problem: Error | undefined
   /** Whether a query was cut off, so that its transaction may have been left open. */
@@ -18,6 +20,7 @@ export class ClientCare {
 
   constructor(client: PgClient) {
     this.#client = client
+    this.#transaction = watchTransaction(client)
   }
 
   /** What ends a transaction may be said after the deadline as well: else nothing could be left clean. */
@@ -36,7 +39,10 @@ export class ClientCare {
     if (Query === undefined) return Promise.resolve(client.query(config))
     const query = new Query(config)
     if (config.query_timeout !== undefined) query.query_timeout = config.query_timeout
-    if (config.rows === undefined) limitStatement(query, client, running.deadline)
+    if (config.rows === undefined) {
+      const isAlone = client.pipeline !== true
+      limitStatement(query, running.deadline, () => isAlone && this.#transaction.status === 'I')
+    }
     return this.#send(query, running)
   }
 
@@ -56,7 +62,11 @@ export class ClientCare {
         if (error === null || error === undefined) resolve(result)
         else if (!isCancelled(error)) reject(error)
         // by us, or by the statement_timeout that we set: what counts is why
-        else void waitOutTheEdge(running).then(() => reject(deadline.reason ?? error))
+        else
+          void waitOutTheEdge(running).then(() => {
+            if (deadline.reason !== undefined) this.#cutOff = true
+            reject(deadline.reason ?? error)
+          })
       }
     })
     const cutOff = (): void => {
@@ -99,7 +109,7 @@ export class ClientCare {
 
   #whatIsWrong(): Error | undefined {
     if (this.#problem !== undefined || !this.#cutOff) return this.#problem
-    const status = this.#client.getTransactionStatus?.()
+    const { status } = this.#transaction
     return status === 'T' || status === 'E'
       ? new Error('left in a transaction that ran out of time')
       : undefined

@@ -25,8 +25,6 @@ export interface PgClient {
   readonly secretKey: number | null
   /** Whether several queries are on their way at once. */
   readonly pipeline?: boolean
-  /** `I` outside a transaction, `T` in one, `E` in one that has failed; since pg 8.16. */
-  getTransactionStatus?(): string | null
   connect(callback: (error?: unknown) => void): void
   query(...args: readonly unknown[]): unknown
   end(callback: () => void): void
@@ -44,6 +42,7 @@ export interface PgConnection {
   cancel(processID: number | null, secretKey: number | null): void
   on(event: string, listener: () => void): unknown
   once(event: string, listener: () => void): unknown
+  prependListener(event: 'readyForQuery', listener: (message?: { readonly status?: string }) => void): unknown
   parse(message: { readonly text: string; readonly name?: string }): void
   bind(message: object): void
   execute(message: object): void

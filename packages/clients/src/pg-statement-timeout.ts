@@ -1,5 +1,5 @@
 import type { Deadline } from '@timebudget/core'
-import type { PgClient, PgConnection, PgQuery } from './pg-shapes.ts'
+import type { PgConnection, PgQuery } from './pg-shapes.ts'
 
 // What is sent in the same transaction must be able to run in one: VACUUM, CALL or CREATE DATABASE may not.
 const readsOrWritesRows =
@@ -15,7 +15,11 @@ export function canBeLimited(text: unknown): text is string {
  * implicit transaction, local to it: so it is gone with the query's end, also behind a pooler such as PgBouncer, that
  * hands the server's connection to somebody else then. Within a transaction the value before it is put back.
  */
-export function limitStatement(query: PgQuery, client: PgClient, deadline: Deadline): void {
+export function limitStatement(
+  query: PgQuery,
+  deadline: Deadline,
+  isOutsideTransaction: () => boolean,
+): void {
   if (!canBeLimited(query.text)) return
   const { name } = query
   const submit = query.submit.bind(query)
@@ -28,7 +32,7 @@ export function limitStatement(query: PgQuery, client: PgClient, deadline: Deadl
   query.requiresPreparation = () => true
   query.submit = (connection) => {
     const limit = Math.ceil(deadline.remaining())
-    const restores = client.getTransactionStatus?.() !== 'I'
+    const restores = !isOutsideTransaction()
     if (!(limit >= 1 && limit < 2 ** 31)) {
       phase = 'running'
       return submit(connection)

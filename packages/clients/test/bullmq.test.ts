@@ -10,7 +10,7 @@ import {
 } from '@timebudget/core'
 import { withDeadline } from '@timebudget/clients/bullmq'
 import { freePort } from './support/free-port.ts'
-import { redisServer } from './support/redis-server.ts'
+import { redisProgram, redisServer, startRedis } from './support/redis-server.ts'
 import { eventually, failureOf, under } from './support/under.ts'
 
 const closing: { close(): Promise<void> }[] = []
@@ -213,10 +213,17 @@ describe('a job', () => {
 })
 
 describe('adding a job', () => {
-  test('fails by the deadline where there is no Redis', async () => {
-    const connection = new Redis({ host: '127.0.0.1', port: await freePort(), maxRetriesPerRequest: null })
+  test('fails by the deadline where there is no Redis, and is dropped by the worker if Redis takes it later', async (context) => {
+    const program = redisProgram(context)
+    const port = await freePort()
+    const connection = new Redis({
+      host: '127.0.0.1',
+      port,
+      maxRetriesPerRequest: null,
+      retryStrategy: () => 50,
+    })
     connection.on('error', () => {})
-    const queue = new Queue('nowhere', { connection })
+    const queue = new Queue('late', { connection })
     queue.on('error', () => {})
     await under(250, async (deadline) => {
       expect(await failureOf(withDeadline(queue).add('mail', {}))).toMatchObject({
@@ -225,7 +232,20 @@ describe('adding a job', () => {
       expect(deadline.elapsed()).toBeLessThan(1_000)
       expect(deadline.ledger.entries).toMatchObject([{ outcome: 'deadline_exceeded' }])
     })
+    const server = await startRedis(program, port)
+    let runs = 0
+    const worker = new Worker(
+      'late',
+      withDeadline(async () => (runs += 1)),
+      { connection: { host: '127.0.0.1', port } },
+    )
+    worker.on('error', () => {})
+    const error = await new Promise((resolve) => worker.once('failed', (_job, failure) => resolve(failure)))
+    expect(findTimeBudgetError(error)).toMatchObject({ code: 'DEADLINE_EXCEEDED' })
+    expect(runs).toBe(0)
+    await worker.close()
     connection.disconnect()
+    await server.stop()
   })
 
   test('fails by the deadline where Redis is frozen', async (context) => {

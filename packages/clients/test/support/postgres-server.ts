@@ -62,7 +62,13 @@ export async function startPostgres(bin: string): Promise<PostgresServer> {
   )
   const exited = once(server, 'exit')
   const signal = (name: NodeJS.Signals): void => {
-    for (const pid of processesOf(server.pid)) process.kill(pid, name)
+    for (const pid of processesOf(server.pid)) {
+      try {
+        process.kill(pid, name)
+      } catch {
+        // a connection's process that has ended since
+      }
+    }
   }
   await answering(port)
   return {
