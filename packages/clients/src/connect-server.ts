@@ -10,6 +10,7 @@ export type { CallServerOptions }
 type Call = Parameters<Interceptor>[0]
 type Request = Parameters<Call>[0]
 type Response = Awaited<ReturnType<Call>>
+type StreamResponse = Response & { readonly stream: true }
 
 /** The deadline behind the context that a handler has got, without any async context. */
 export function deadlineFromCall({ signal }: { readonly signal: AbortSignal }): Deadline | undefined {
@@ -69,29 +70,28 @@ class GovernedServerCall {
     }
   }
 
-  #watched(response: Response & { readonly stream: true }): AsyncIterable<never> {
-    const open = this.#open
-    const call = this
+  #watched(response: StreamResponse): AsyncIterable<never> {
     return {
-      [Symbol.asyncIterator]() {
+      [Symbol.asyncIterator]: () => {
         const messages = (response.message as AsyncIterable<never>)[Symbol.asyncIterator]()
         return {
-          async next() {
-            try {
-              // a generator runs in the context of whoever asks for its next value
-              const message = await call.#until(open.run(() => messages.next()))
-              if (message.done === true) call.#finish(response.trailer)
-              else if (open.endIfLate()) throw open.reason
-              return message
-            } catch (error) {
-              throw call.#failure(error)
-            }
-          },
-          async return(value: never) {
-            return (await open.run(() => messages.return?.(value))) ?? { done: true, value }
-          },
+          next: () => this.#next(messages, response),
+          return: async (value?: never) =>
+            (await this.#open.run(() => messages.return?.(value))) ?? { done: true, value },
         }
       },
+    }
+  }
+
+  async #next(messages: AsyncIterator<never>, response: StreamResponse): Promise<IteratorResult<never>> {
+    try {
+      // a generator runs in the context of whoever asks for its next value
+      const message = await this.#until(this.#open.run(() => messages.next()))
+      if (message.done === true) this.#finish(response.trailer)
+      else if (this.#open.endIfLate()) throw this.#failure(undefined)
+      return message
+    } catch (error) {
+      throw this.#failure(error)
     }
   }
 
@@ -107,7 +107,7 @@ class GovernedServerCall {
   #finish(header: Headers): void {
     const open = this.#open
     const { serverTiming } = open
-    if (!open.finish('ok')) throw open.reason
+    if (!open.finish('ok')) throw this.#failure(undefined)
     if (serverTiming !== undefined) header.set('server-timing', serverTiming)
   }
 

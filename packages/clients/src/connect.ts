@@ -34,6 +34,7 @@ export interface ConnectCall {
 type Call = Parameters<Interceptor>[0]
 type Request = Parameters<Call>[0]
 type Response = Awaited<ReturnType<Call>>
+type StreamResponse = Response & { readonly stream: true }
 
 /**
  * Puts every call of a Connect transport, over the Connect, gRPC and gRPC-web protocols and of all four kinds, under the
@@ -145,23 +146,22 @@ class GovernedCall {
     return header
   }
 
-  #watched(response: Response & { readonly stream: true }): AsyncIterable<never> {
-    const call = this
+  #watched(response: StreamResponse): AsyncIterable<never> {
     return {
-      [Symbol.asyncIterator]() {
+      [Symbol.asyncIterator]: () => {
         const messages = (response.message as AsyncIterable<never>)[Symbol.asyncIterator]()
-        return {
-          async next() {
-            try {
-              const message = await call.#cutOff.until(messages.next())
-              if (message.done === true) call.#succeed(response)
-              return message
-            } catch (error) {
-              throw await call.#failure(error)
-            }
-          },
-        }
+        return { next: () => this.#next(messages, response) }
       },
+    }
+  }
+
+  async #next(messages: AsyncIterator<never>, response: StreamResponse): Promise<IteratorResult<never>> {
+    try {
+      const message = await this.#cutOff.until(messages.next())
+      if (message.done === true) this.#succeed(response)
+      return message
+    } catch (error) {
+      throw await this.#failure(error)
     }
   }
 

@@ -88,7 +88,7 @@ function timeoutOf(
 /** `dns:///search.internal:50051` and the like, as a URL that host rules can judge; a socket file is this host's. */
 function urlOf(target: string, { path }: GrpcCall): URL {
   const [address = ''] = target.replace(/^[a-z\d+.-]+:(?:\/\/[^/]*\/)?(?=.)/i, '').split(',')
-  const url = `http://${/^unix/.test(target) ? 'localhost' : address}${path}`
+  const url = `http://${target.startsWith('unix') ? 'localhost' : address}${path}`
   return new URL(URL.canParse(url) ? url : `http://unknown.invalid${path}`)
 }
 

@@ -60,17 +60,22 @@ describe('what is sent', () => {
   test('a hop sends on the absolute deadline that it received', async () => {
     await using last = await notingServer()
     using toLast = new TextsClient(last.address, [deadlineInterceptor()])
+    const received: number[] = []
     await using middle = await grpcServer(
       {
-        ask: (call: Handled, respond: Respond) =>
-          void toLast.ask(call.request).then((answer) => respond(null, answer), respond),
+        ask: (call: Handled, respond: Respond) => {
+          received.push(Number(call.metadata.get('x-request-deadline')[0]))
+          void toLast.ask(call.request).then((answer) => respond(null, answer), respond)
+        },
       },
-      [deadlineServerInterceptor()],
+      [deadlineServerInterceptor({ skewTolerance: '4s' })],
     )
     using client = new TextsClient(middle.address, [deadlineInterceptor()])
-    const deadline = Deadline.after(5_000)
-    expect(await runWithDeadline(deadline, () => client.ask('?'))).toBe('yes')
-    expect(last.calls[0]?.headers['x-request-deadline']).toBe(String(deadline.expiresAt))
+    expect(await under(5_000, () => client.ask('?'))).toBe('yes')
+    const sent = Number(last.calls[0]?.headers['x-request-deadline'])
+    // earlier where the process was stopped between the readings of its two clocks, never later
+    expect(sent).toBeLessThanOrEqual(received[0]!)
+    expect(sent).toBeGreaterThan(received[0]! - 50)
   })
 
   test.each([
@@ -221,7 +226,7 @@ async function hangingServer() {
   }
   const list = (call: ServerWritableStream<string, string>): void => {
     call.write('begun')
-    hang(call as unknown as Handled)
+    hang(call)
   }
   const server = await grpcServer({ ask: hang, collect: hang, list, chat: hang })
   return { ...server, cancelled, arrived }
@@ -253,7 +258,7 @@ describe.each<Kind>(['ask', 'collect', 'list', 'chat'])('a call that hangs: %s',
   test('ends at the deadline with our error as the cause, its stream with it', async () => {
     await using server = await hangingServer()
     using client = new TextsClient(server.address, [deadlineInterceptor()])
-    await client.waitForReady(Date.now() + 5_000, () => undefined)
+    await new Promise((resolve) => client.waitForReady(Date.now() + 5_000, resolve))
     await under(300, async (deadline) => {
       const error = await hangingCall(client, kind)
       expect(error).toMatchObject({ code: status.DEADLINE_EXCEEDED, cause: deadline.reason })

@@ -1,0 +1,511 @@
+import { getEventListeners, once } from 'node:events'
+import { setTimeout as sleep } from 'node:timers/promises'
+import { Code, ConnectError, type HandlerContext } from '@connectrpc/connect'
+import {
+  type CallServerOptions,
+  deadlineFromCall,
+  deadlineInterceptor,
+  deadlineServerInterceptor,
+} from '@timebudget/clients/connect'
+import {
+  BudgetTooSmallError,
+  ClientClosedError,
+  currentDeadline,
+  Deadline,
+  detach,
+  findTimeBudgetError,
+  operation,
+  type RequestFinished,
+  requestFinished,
+  runWithDeadline,
+  workLate,
+} from '@timebudget/core'
+import { afterEach, beforeEach, describe, expect, test } from 'vitest'
+import {
+  connectServer,
+  type Handlers,
+  protocols,
+  type Text,
+  textOf,
+  textsClient,
+} from './support/connect-bench.ts'
+import { deferred } from './support/deferred.ts'
+import { failureOf, under } from './support/under.ts'
+
+const day = 86_400_000
+
+const finished: RequestFinished[] = []
+let late = 0
+let unsubscribe: Array<() => void> = []
+beforeEach(() => {
+  finished.length = 0
+  late = 0
+  unsubscribe = [
+    requestFinished.subscribe((event) => void finished.push(event)),
+    workLate.subscribe(({ kind }) => void (late += kind === 'answer' ? 1 : 0)),
+  ]
+})
+afterEach(() => {
+  for (const stop of unsubscribe) stop()
+})
+
+const outcomes = () => finished.map(({ outcome }) => outcome)
+
+async function endOf(call: Promise<unknown>) {
+  const error = await failureOf(call)
+  return { code: error instanceof ConnectError ? error.code : error, ours: findTimeBudgetError(error)?.code }
+}
+
+const yes: Handlers = { ask: () => ({ text: 'yes' }) }
+
+/** Handlers of all four kinds that never come to an end, and heed no signal. */
+function hanging(entered: (context: HandlerContext) => void = () => undefined): Handlers {
+  const never = new Promise<never>(() => undefined)
+  return {
+    ask: (_: Text, context: HandlerContext) => (entered(context), never),
+    collect: (_: unknown, context: HandlerContext) => (entered(context), never),
+    async *list(_: Text, context: HandlerContext) {
+      entered(context)
+      yield textOf('begun')
+      await never
+    },
+    async *chat(_: unknown, context: HandlerContext) {
+      entered(context)
+      yield textOf('begun')
+      await never
+    },
+  }
+}
+
+const kinds = ['ask', 'collect', 'list', 'chat'] as const
+
+function callOf(client: ReturnType<typeof textsClient>, kind: (typeof kinds)[number]): Promise<unknown> {
+  return kind === 'ask' || kind === 'list' ? client[kind]('?') : client[kind](['?'])
+}
+
+describe.each(protocols)('a client of $name', ({ header, transport }) => {
+  const client = (url: string, options = {}, settings = {}) =>
+    textsClient(transport(url, { interceptors: [deadlineInterceptor(options)], ...settings }))
+
+  test("sends what is left in the protocol's header and in both of ours, once, whole", async () => {
+    await using server = await connectServer(yes)
+    await under(4_000.5, () => client(server.url).ask('?', { headers: { 'x-request-timeout-ms': '99999' } }))
+    const [sent] = server.requests
+    expect(sent?.['x-request-deadline']).toMatch(/^\d{13}$/)
+    expect(sent?.['x-request-timeout-ms']).toMatch(/^\d{4}$/)
+    expect(sent?.[header]).toMatch(/^\d{1,8}[mun]?$/)
+  })
+
+  test('a deadline of 10.5 ms, and a timeoutMs of 2000.5, are read by a server that takes whole numbers', async () => {
+    await using server = await connectServer(yes)
+    const { ask } = client(server.url)
+    await ask('?')
+    await under(10.5, () => failureOf(ask('?')))
+    expect(await ask('?', { timeoutMs: 2_000.5 })).toBe('yes')
+    for (const sent of server.requests.slice(1)) expect(sent[header]).toMatch(/^[1-9]\d{0,9}[mun]?$/)
+  })
+
+  test.each([
+    { name: 'of a call', ambient: 5_000, own: 300 },
+    { name: 'of the request', ambient: 300, own: 5_000 },
+  ])('the deadline $name counts where it is the tighter one', async ({ ambient, own }) => {
+    await using server = await connectServer(yes)
+    await under(ambient, () => client(server.url).ask('?', { timeoutMs: own }))
+    expect(Number(server.requests[0]?.['x-request-timeout-ms'])).toBeLessThanOrEqual(300)
+  })
+
+  test('nothing is sent under the floor or when nothing is left, whatever timeoutMs says', async () => {
+    await using server = await connectServer(yes)
+    const lax = client(server.url)
+    for (const timeoutMs of [undefined, 0, -1, 5_000]) {
+      const settings = timeoutMs === undefined ? {} : { timeoutMs }
+      expect(await under(0, () => endOf(lax.ask('?', settings)))).toEqual({
+        code: Code.DeadlineExceeded,
+        ours: 'DEADLINE_EXCEEDED',
+      })
+    }
+    const wary = client(server.url, { floor: 500 })
+    expect(await under(300, () => endOf(wary.ask('?')))).toEqual({ code: 4, ours: 'BUDGET_TOO_SMALL' })
+    expect(await under(300, () => endOf(wary.list('?')))).toEqual({ code: 4, ours: 'BUDGET_TOO_SMALL' })
+    expect(server.requests).toEqual([])
+  })
+
+  test.each([30 * day, 2 ** 31, 9_999_999_999, Number.MAX_SAFE_INTEGER, Infinity])(
+    'a budget, and a timeoutMs, of %d ms is no past one',
+    async (budget) => {
+      await using server = await connectServer({ ask: () => sleep(50).then(() => ({ text: 'yes' })) })
+      expect(await under(budget, () => client(server.url).ask('?'))).toBe('yes')
+      expect(await client(server.url).ask('?', { timeoutMs: budget })).toBe('yes')
+    },
+  )
+
+  test.each(kinds)('a call that hangs ends at the deadline with our error as the cause: %s', async (kind) => {
+    const closed = deferred<number>()
+    await using server = await connectServer(
+      hanging(({ signal }) => signal.addEventListener('abort', () => closed.resolve(performance.now()))),
+    )
+    const texts = client(server.url)
+    await under(300, async (deadline) => {
+      expect(await endOf(callOf(texts, kind))).toEqual({
+        code: Code.DeadlineExceeded,
+        ours: 'DEADLINE_EXCEEDED',
+      })
+      expect(deadline.elapsed()).toBeGreaterThanOrEqual(300)
+      expect(deadline.elapsed()).toBeLessThan(450)
+      expect(deadline.ledger.entries.map(({ outcome }) => outcome)).toEqual(['deadline_exceeded'])
+    })
+    const ended = performance.now()
+    expect((await closed.promise) - ended).toBeLessThan(100)
+  })
+
+  test('its own timeoutMs, its timeout option and the default of its transport are operation timeouts', async () => {
+    await using server = await connectServer(hanging())
+    await under(10_000, async (deadline) => {
+      const ends = await Promise.all([
+        endOf(client(server.url).ask('?', { timeoutMs: 150 })),
+        endOf(client(server.url, { timeout: 150 }).ask('?')),
+        endOf(client(server.url, {}, { defaultTimeoutMs: 150 }).ask('?')),
+      ])
+      for (const end of ends) expect(end).toEqual({ code: 4, ours: 'OPERATION_TIMEOUT' })
+      expect(new Set(deadline.ledger.entries.map(({ outcome }) => outcome))).toEqual(
+        new Set(['operation_timeout']),
+      )
+    })
+  })
+
+  test("the request's client leaving cancels, and so does the caller, each with its own reason", async () => {
+    const entered: Array<() => void> = []
+    const cancelled: unknown[] = []
+    await using server = await connectServer(
+      hanging(({ signal }) => {
+        entered.shift()?.()
+        signal.addEventListener('abort', () => cancelled.push(1))
+      }),
+    )
+    const { ask } = client(server.url)
+    await under(10_000, async (deadline) => {
+      const first = deferred<undefined>()
+      entered.push(() => first.resolve(undefined))
+      const own = new AbortController()
+      const stopped = failureOf(ask('?', { signal: own.signal }))
+      await first.promise
+      own.abort(new Error('mine'))
+      expect(await stopped).toMatchObject({ code: Code.Canceled, cause: new Error('mine') })
+      const second = deferred<undefined>()
+      entered.push(() => second.resolve(undefined))
+      const left = endOf(ask('?', { signal: new AbortController().signal }))
+      await second.promise
+      deadline.cancel(new ClientClosedError('left'))
+      expect(await left).toEqual({ code: Code.Canceled, ours: 'CLIENT_CLOSED' })
+      expect(deadline.ledger.entries.map(({ outcome }) => outcome)).toEqual(['cancelled', 'client_closed'])
+    })
+    await expect.poll(() => cancelled.length).toBe(2)
+  })
+
+  test('a caller that aborts after the deadline changes nothing', async () => {
+    await using server = await connectServer(hanging())
+    const own = new AbortController()
+    const end = await under(150, () => endOf(client(server.url).ask('?', { signal: own.signal })))
+    own.abort()
+    expect(end).toEqual({ code: Code.DeadlineExceeded, ours: 'DEADLINE_EXCEEDED' })
+  })
+
+  test('how a peer failed: asked for something else, broken, out of the time that it was given', async () => {
+    await using server = await connectServer({
+      ask: ({ text }: Text) => {
+        throw new ConnectError('no', Number(text))
+      },
+    })
+    const asks = [Code.NotFound, Code.Internal, Code.Canceled, Code.DeadlineExceeded]
+    await under(10_000, async (deadline) => {
+      for (const code of asks)
+        expect(await failureOf(client(server.url).ask(String(code)))).toMatchObject({ code })
+      await failureOf(client(server.url, { timeout: 5_000 }).ask(String(Code.DeadlineExceeded)))
+      const seen = deadline.ledger.entries.map(({ outcome }) => outcome)
+      expect(seen).toEqual([
+        'ok',
+        'upstream_error',
+        'upstream_error',
+        'deadline_exceeded',
+        'operation_timeout',
+      ])
+    })
+  })
+
+  test("a refused connection keeps Connect's error, and counts as the peer's failure", async () => {
+    const server = await connectServer(yes)
+    await server[Symbol.asyncDispose]()
+    await under(5_000, async (deadline) => {
+      const error = await failureOf(client(server.url).ask('?'))
+      expect(error).toMatchObject({ code: Code.Unavailable })
+      expect(findTimeBudgetError(error)).toBeUndefined()
+      expect(deadline.ledger.entries[0]?.outcome).toBe('upstream_error')
+    })
+  })
+
+  test('a peer that gives up at our deadline, in whichever way, is our deadline: 200 times', async () => {
+    await using server = await connectServer({
+      ask: async ({ text }: Text) => {
+        const [code, wait] = text.split(' ').map(Number)
+        await sleep(wait)
+        throw new ConnectError('gave up', code)
+      },
+    })
+    const ways = [Code.DeadlineExceeded, Code.Canceled, Code.Unavailable, Code.Internal]
+    const { ask } = client(server.url)
+    await failureOf(ask('5 0'))
+    const ends = await Promise.all(
+      Array.from({ length: 200 }, (_, run) =>
+        under(500, () => endOf(ask(`${ways[run % 4]} ${495 + (run % 11)}`))),
+      ),
+    )
+    expect(new Set(ends.map(({ code, ours }) => `${String(code)} ${ours}`))).toEqual(
+      new Set(['4 DEADLINE_EXCEEDED']),
+    )
+  })
+
+  test('a hundred calls of one request leave no listener and no warning', async () => {
+    const warnings: Error[] = []
+    const note = (warning: Error): void => void warnings.push(warning)
+    process.on('warning', note)
+    await using server = await connectServer(yes)
+    const { ask } = client(server.url)
+    const own = new AbortController()
+    const deadline = Deadline.after('1h')
+    await runWithDeadline(deadline, async () => {
+      for (let call = 0; call < 50; call += 1) await ask('?')
+      await Promise.all(Array.from({ length: 50 }, () => ask('?')))
+      await ask('?', { signal: own.signal })
+    })
+    expect(getEventListeners(deadline.signal, 'abort')).toHaveLength(0)
+    expect(getEventListeners(own.signal, 'abort')).toHaveLength(0)
+    deadline.settle()
+    await sleep(5)
+    expect(warnings).toEqual([])
+    process.off('warning', note)
+  })
+
+  test('without a deadline, and for hosts that are to get none, no header of ours is sent', async () => {
+    await using server = await connectServer(yes)
+    await client(server.url).ask('?')
+    await under(5_000, () => client(server.url, { propagateTo: false }).ask('?'))
+    for (const sent of server.requests) expect(sent).not.toHaveProperty('x-request-deadline')
+    expect(server.requests[0]).not.toHaveProperty(header)
+    expect(server.requests[1]).toHaveProperty(header)
+  })
+
+  test('one client serves requests for longer than the budget of any, each with its own', async () => {
+    await using server = await connectServer(yes)
+    const { ask } = client(server.url)
+    for (let request = 0; request < 3; request += 1) {
+      expect(await under(200, () => ask('?'))).toBe('yes')
+      await sleep(200)
+    }
+  })
+})
+
+describe.each(protocols)('a server of $name', ({ header, transport }) => {
+  const serve = (handlers: Handlers, options?: CallServerOptions) =>
+    connectServer(handlers, [deadlineServerInterceptor(options)])
+  const client = (url: string) => textsClient(transport(url))
+  const spent = header === 'grpc-timeout' ? '0m' : '0'
+  const thirtyDays = header === 'grpc-timeout' ? '720H' : String(30 * day)
+
+  test('runs handlers of all four kinds inside the deadline of the caller', async () => {
+    const seen: number[] = []
+    const look = (context: HandlerContext): void => {
+      expect(currentDeadline()).toBe(deadlineFromCall(context))
+      seen.push(currentDeadline()!.budget)
+    }
+    await using server = await serve({
+      ask: ({ text }: Text, context: HandlerContext) => {
+        look(context)
+        return { text: `${text}!` }
+      },
+      collect: async (parts: AsyncIterable<Text>, context: HandlerContext) => {
+        let all = ''
+        for await (const { text } of parts) all += text
+        look(context)
+        return { text: all }
+      },
+      async *list({ text }: Text, context: HandlerContext) {
+        for (const part of text) {
+          look(context)
+          yield textOf(part)
+        }
+      },
+      async *chat(parts: AsyncIterable<Text>, context: HandlerContext) {
+        for await (const { text } of parts) {
+          look(context)
+          yield textOf(text.toUpperCase())
+        }
+      },
+    })
+    const settings = { timeoutMs: 4_000 }
+    expect(await client(server.url).ask('hi', settings)).toBe('hi!')
+    expect(await client(server.url).collect(['a', 'b'], settings)).toBe('ab')
+    expect(await client(server.url).list('abc', settings)).toEqual(['a', 'b', 'c'])
+    expect(await client(server.url).chat(['x', 'y'], settings)).toEqual(['X', 'Y'])
+    expect(seen).toEqual(Array.from({ length: 7 }, () => 4_000))
+    expect(outcomes()).toEqual(['ok', 'ok', 'ok', 'ok'])
+  })
+
+  test('lets no call whose deadline has passed reach its handler', async () => {
+    let entered = 0
+    await using server = await serve(hanging(() => (entered += 1)))
+    for (const headers of [{ [header]: spent }, { 'x-request-timeout-ms': '0' }]) {
+      for (const call of [
+        client(server.url).ask('?', { headers }),
+        client(server.url).list('?', { headers }),
+      ]) {
+        const error = (await failureOf(call)) as ConnectError
+        expect(error.code).toBe(Code.DeadlineExceeded)
+        expect(error.metadata.get('x-deadline-outcome')).toBe('deadline_exceeded')
+      }
+    }
+    expect(entered).toBe(0)
+  })
+
+  test.each(kinds)('answers deadline_exceeded at the deadline although %s hangs', async (kind) => {
+    let signal: AbortSignal | undefined
+    await using server = await serve(
+      hanging((context) => (signal = context.signal)),
+      { default: 200 },
+    )
+    const start = performance.now()
+    const error = (await failureOf(callOf(client(server.url), kind))) as ConnectError
+    expect(performance.now() - start).toBeLessThan(600)
+    expect(error).toMatchObject({ code: Code.DeadlineExceeded })
+    expect(error.metadata.get('x-deadline-outcome')).toBe('deadline_exceeded')
+    expect(signal?.reason).toMatchObject({ code: 'DEADLINE_EXCEEDED' })
+    expect(outcomes()).toEqual(['deadline_exceeded'])
+  })
+
+  test('an answer that comes late is dropped and counted, from a blocked event loop too', async () => {
+    const done = deferred<undefined>()
+    await using server = await serve({
+      ask: async ({ text }: Text) => {
+        if (text === 'block') {
+          const end = performance.now() + 200
+          while (performance.now() < end);
+        } else await sleep(200).finally(() => setTimeout(done.resolve, 10, undefined))
+        return { text: 'late' }
+      },
+    })
+    const { ask } = client(server.url)
+    expect(await failureOf(ask('sleep', { headers: { 'x-request-timeout-ms': '100' } }))).toMatchObject({
+      code: 4,
+    })
+    await done.promise
+    expect(late).toBe(1)
+    expect(await failureOf(ask('block', { headers: { 'x-request-timeout-ms': '100' } }))).toMatchObject({
+      code: 4,
+    })
+    expect(outcomes()).toEqual(['deadline_exceeded', 'deadline_exceeded'])
+  })
+
+  test('never aborts the signal because the work went well, nor ends what has been detached', async () => {
+    const signals: AbortSignal[] = []
+    const background = deferred<unknown>()
+    await using server = await serve({
+      ask: (_: Text, { signal }: HandlerContext) => {
+        signals.push(signal)
+        detach(() => void sleep(50).then(() => background.resolve(currentDeadline())))
+        return { text: 'yes' }
+      },
+      async *list(_: Text, { signal }: HandlerContext) {
+        signals.push(signal)
+        yield textOf('yes')
+      },
+    })
+    await client(server.url).ask('?', { timeoutMs: 150 })
+    await client(server.url).list('?', { timeoutMs: 150 })
+    expect(await background.promise).toBeUndefined()
+    await sleep(200)
+    expect(signals.map(({ aborted }) => aborted)).toEqual([false, false])
+    expect(outcomes()).toEqual(['ok', 'ok'])
+  })
+
+  test.each([
+    thirtyDays,
+    header === 'grpc-timeout' ? '99999999H' : '9999999999',
+    header === 'grpc-timeout' ? '2147484S' : '2147483648',
+  ])('%s is clamped to max, and passes in no millisecond', async (timeout) => {
+    const budgets: number[] = []
+    await using server = await serve(
+      {
+        ask: async (_: Text, context: HandlerContext) => {
+          budgets.push(deadlineFromCall(context)!.budget)
+          await sleep(50)
+          return { text: context.signal.aborted ? 'aborted' : 'yes' }
+        },
+      },
+      { max: '1h' },
+    )
+    expect(await client(server.url).ask('?', { headers: { [header]: timeout } })).toBe('yes')
+    expect(budgets).toEqual([3_600_000])
+  })
+
+  test.each(['ask', 'list'] as const)('a client that leaves %s is gone: once', async (kind) => {
+    const entered = deferred<AbortSignal>()
+    await using server = await serve(hanging(({ signal }) => entered.resolve(signal)))
+    const own = new AbortController()
+    const call = failureOf(client(server.url)[kind]('?', { signal: own.signal }))
+    const signal = await entered.promise
+    own.abort()
+    if (!signal.aborted) await once(signal, 'abort')
+    expect(signal.reason).toMatchObject({ code: 'CLIENT_CLOSED' })
+    await call
+    expect(outcomes()).toEqual(['client_closed'])
+  })
+
+  test('errors of ours that a handler lets through have their own code, others stay what they are', async () => {
+    await using server = await serve({
+      ask: async ({ text }: Text) => {
+        if (text === 'ours') throw new BudgetTooSmallError('not enough')
+        if (text === 'connect') throw new ConnectError('none', Code.NotFound)
+        throw new Error('secret')
+      },
+    })
+    const { ask } = client(server.url)
+    const ours = (await failureOf(ask('ours'))) as ConnectError
+    expect(ours).toMatchObject({ code: Code.DeadlineExceeded, rawMessage: 'not enough' })
+    expect(ours.metadata.get('x-deadline-outcome')).toBe('short_circuited')
+    expect(await failureOf(ask('connect'))).toMatchObject({ code: Code.NotFound })
+    expect(await failureOf(ask('?'))).toMatchObject({ code: Code.Internal, rawMessage: 'internal error' })
+    expect(outcomes()).toEqual(['short_circuited', 'ok', 'error'])
+  })
+
+  test('a hop sends on the absolute deadline it received, and reports its part to the one before', async () => {
+    // so long may a busy machine take to open a connection
+    const options = { skewTolerance: '4s' }
+    const think = () => operation('think', {}, () => sleep(5).then(() => ({ text: 'yes' })))
+    await using last = await serve({ ask: think }, options)
+    const toLast = textsClient(
+      transport(last.url, { interceptors: [deadlineInterceptor({ operation: 'last' })] }),
+    )
+    await using middle = await serve(
+      {
+        ask: async () => ({ text: await toLast.ask('?') }),
+        async *list() {
+          yield textOf(await toLast.ask('?'))
+        },
+      },
+      options,
+    )
+    const toMiddle = textsClient(
+      transport(middle.url, { interceptors: [deadlineInterceptor({ operation: 'middle' })] }),
+    )
+    const deadline = Deadline.after(5_000)
+    expect(await runWithDeadline(deadline, () => toMiddle.ask('?'))).toBe('yes')
+    expect(await runWithDeadline(deadline, () => toMiddle.list('?'))).toEqual(['yes'])
+    for (const [index, { 'x-request-deadline': sent }] of last.requests.entries()) {
+      const received = Number(middle.requests[index]?.['x-request-deadline'])
+      // earlier where the process was stopped between the readings of its two clocks, never later
+      expect(Number(sent)).toBeLessThanOrEqual(received)
+      expect(Number(sent)).toBeGreaterThan(received - 50)
+    }
+    const parts = ['middle', 'middle.last', 'middle.last.think']
+    expect(deadline.ledger.entries.map(({ path }) => path)).toEqual([...parts, ...parts])
+  })
+})
