@@ -102,7 +102,7 @@ function outgoingConfig(attempt: Attempt): Config {
       config.beforeRedirect?.(...args)
       redirect(args[0], attempt)
     },
-    env: { ...config.env, fetch: governedFetch(config.env?.fetch as Fetch | undefined) },
+    env: { ...config.env, fetch: governedFetch(config.env?.fetch) },
   }
 }
 

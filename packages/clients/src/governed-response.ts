@@ -27,14 +27,14 @@ export function governBody(body: NodeBody, running: RunningOperation, outcome: O
   // not `destroy`: Node would take a response that is destroyed later for one that has ended well
   body._destroy = function destroyUnderDeadline(error, callback) {
     // without an error, with the connection still there, or by abort() it is our own program that has read enough
-    const isOwn = error == null || body.socket?.destroyed === false || body.req?.aborted === true
+    const isOwn = error === null || body.socket?.destroyed === false || body.req?.aborted === true
     if (isOwn) running.end('cancelled', error)
     destroy.call(body, error, (failure) => {
       // Node passes no failure on where nobody listens for it
-      const tell = (told: unknown): void => callback(failure == null ? failure : (told as Error))
+      const tell = (told: unknown): void => callback(failure instanceof Error ? (told as Error) : failure)
       if (running.isOver()) tell(breakage ?? failure)
       else if (isAtTheEdge(running.deadline)) held = tell
-      else tell(blameUpstreamNow(running, error ?? new Error('the body broke off')))
+      else tell(blameUpstreamNow(running, error as Error))
     })
   }
   return {
