@@ -59,6 +59,8 @@ export interface DeadlineInternals extends ArmedOwner {
     watcher: DeadlineWatcher,
     options: { readonly hold: boolean },
   ): TimeBudgetError | undefined
+  /** Decides on the reason of its end and returns it, the first cause; nobody is told before `cancel`. */
+  claim(deadline: Deadline, reason: TimeBudgetError): TimeBudgetError
   fromWire(shape: {
     readonly remaining: number
     readonly epochMs: number | undefined
@@ -173,6 +175,7 @@ export class Deadline {
         armed.watcher = watcher
         return undefined
       },
+      claim: (deadline, reason) => deadline.#observe() ?? deadline.#end(reason, deadline.#clock.now()),
       fromWire({ remaining, epochMs, skewTolerance, clock = systemClock }) {
         const startedAt = clock.now()
         return new Deadline({

@@ -21,6 +21,9 @@ import { writeAnswer } from './write-answer.ts'
 const openRequestKey: unique symbol = Symbol.for('timebudget.request.v1')
 type KnownRequest = IncomingMessage & { [openRequestKey]?: OpenRequest; readonly upgrade?: boolean }
 
+/** Of an answer that was given in time so much may be on its way to the network: HTTP/2 and TLS write a little later. */
+const mostUnsent = 16_384
+
 /** How a framework differs from a bare response. */
 export interface OpenOptions {
   /** Called before a response is answered past the framework: the place to hand over headers it keeps itself. */
@@ -146,16 +149,17 @@ export class OpenRequest implements DeadlineWatcher, ClientObserver, ResponseKee
   fail(error: unknown): boolean {
     const ours = findTimeBudgetError(error)
     if (ours === undefined) return false
-    this.#endBy(ours)
+    this.stop(ours)
     return true
   }
 
+  /** Ends it for this reason, if it has not ended for another by then. */
   stop(reason: TimeBudgetError): void {
-    this.#endBy(reason)
+    if (this.#reason === undefined && !this.#isOver) this.#endBy(internals.claim(this.deadline, reason))
   }
 
   isOver(): boolean {
-    return this.#isSentLate || (this.#response.writableEnded && this.#response.writableLength === 0)
+    return this.#isSentLate || (this.#response.writableEnded && this.#response.writableLength <= mostUnsent)
   }
 
   deadlineEnded(reason: TimeBudgetError): void {
@@ -170,11 +174,11 @@ export class OpenRequest implements DeadlineWatcher, ClientObserver, ResponseKee
     const { deadline } = this
     const details = { budget: deadline.budget, elapsed: deadline.elapsed(), remaining: deadline.remaining() }
     // a handler or framework that breaks its own response off is no user who left
-    this.#endBy(
-      deadline.reason ??
-        (how === 'server_closed'
-          ? new CancelledError('the response was broken off by this server', details)
-          : new ClientClosedError(`the client went away (${how})`, details)),
+    const isOurs = how === 'server_closed'
+    this.stop(
+      isOurs
+        ? new CancelledError('the response was broken off by this server', details)
+        : new ClientClosedError(`the client went away (${how})`, details),
     )
     if (this.#reason?.code === 'CLIENT_CLOSED') this.#goneBy = how
     this.#finish()
