@@ -9,6 +9,8 @@ import { contextContract } from './contract/context.ts'
 import { failureContract } from './contract/failures.ts'
 import { shutdownContract } from './contract/shutdown.ts'
 import { tighteningContract } from './contract/tightening.ts'
+import { raceContract } from './contract/races.ts'
+import { settledContract } from './contract/settled.ts'
 import type { Host } from './host.ts'
 
 /** What every server under a deadline does, whatever framework it is built with. */
@@ -21,6 +23,8 @@ export function adapterContract(host: Host): void {
     clientLeavesContract(host)
     begunResponseContract(host)
     tighteningContract(host)
+    settledContract(host)
+    raceContract(host)
     shutdownContract(host)
     failureContract(host)
     contextContract(host)
