@@ -1,6 +1,9 @@
 import { getEventListeners, once } from 'node:events'
+import { createServer } from 'node:http'
+import type { AddressInfo } from 'node:net'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { Code, ConnectError, type HandlerContext } from '@connectrpc/connect'
+import { connectNodeAdapter, createConnectTransport } from '@connectrpc/connect-node'
 import {
   type CallServerOptions,
   deadlineFromCall,
@@ -20,6 +23,7 @@ import {
   runWithDeadline,
   workLate,
 } from '@timebudget/core'
+import { withDeadline } from '@timebudget/core/server'
 import { afterEach, beforeEach, describe, expect, test } from 'vitest'
 import {
   connectServer,
@@ -28,6 +32,7 @@ import {
   type Text,
   textOf,
   textsClient,
+  textsService,
 } from './support/connect-bench.ts'
 import { deferred } from './support/deferred.ts'
 import { failureOf, under } from './support/under.ts'
@@ -245,9 +250,10 @@ describe.each(protocols)('a client of $name', ({ header, transport }) => {
 
   test('a peer that gives up at our deadline, in whichever way, is our deadline: 200 times', async () => {
     await using server = await connectServer({
-      ask: async ({ text }: Text) => {
-        const [code, wait] = text.split(' ').map(Number)
-        await sleep(wait)
+      ask: async ({ text }: Text, { requestHeader }: HandlerContext) => {
+        const [code, after = 0] = text.split(' ').map(Number)
+        const left = Number(requestHeader.get('x-request-deadline')) - Date.now()
+        await sleep(Math.max(0, left + after))
         throw new ConnectError('gave up', code)
       },
     })
@@ -256,7 +262,7 @@ describe.each(protocols)('a client of $name', ({ header, transport }) => {
     await failureOf(ask('5 0'))
     const ends = await Promise.all(
       Array.from({ length: 200 }, (_, run) =>
-        under(500, () => endOf(ask(`${ways[run % 4]} ${495 + (run % 11)}`))),
+        under(500, () => endOf(ask(`${ways[run % 4]} ${(run % 11) - 5}`))),
       ),
     )
     expect(new Set(ends.map(({ code, ours }) => `${String(code)} ${ours}`))).toEqual(
@@ -508,4 +514,31 @@ describe.each(protocols)('a server of $name', ({ header, transport }) => {
     const parts = ['middle', 'middle.last', 'middle.last.think']
     expect(deadline.ledger.entries.map(({ path }) => path)).toEqual([...parts, ...parts])
   })
+})
+
+test('within a server that keeps a deadline already, a call stands under that one', async () => {
+  const seen: boolean[] = []
+  const handle = connectNodeAdapter({
+    routes: (router) =>
+      void router.service(textsService, {
+        ask: ({ text }: Text, context: HandlerContext) => {
+          seen.push(deadlineFromCall(context) === currentDeadline(), currentDeadline()!.budget <= 300)
+          return text === 'hang' ? new Promise(() => undefined) : { text: 'yes' }
+        },
+      } as never),
+    interceptors: [deadlineServerInterceptor({ default: '1h', max: '1h' })],
+  })
+  const server = createServer(withDeadline(handle, { default: 300 }))
+  server.listen(0, '127.0.0.1')
+  await once(server, 'listening')
+  const { port } = server.address() as AddressInfo
+  const transport = createConnectTransport({ baseUrl: `http://127.0.0.1:${port}`, httpVersion: '1.1' })
+  const { ask } = textsClient(transport)
+  expect(await ask('?')).toBe('yes')
+  const error = (await failureOf(ask('hang'))) as ConnectError
+  expect(error.metadata.get('x-deadline-outcome')).toBe('deadline_exceeded')
+  expect(seen).toEqual([true, true, true, true])
+  expect(outcomes()).toEqual(['ok', 'deadline_exceeded'])
+  server.closeAllConnections()
+  server.close()
 })

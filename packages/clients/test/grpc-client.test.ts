@@ -1,7 +1,14 @@
 import { getEventListeners, once } from 'node:events'
 import { createServer } from 'node:net'
 import { setTimeout as sleep } from 'node:timers/promises'
-import { type ClientReadableStream, Metadata, type ServerWritableStream, status } from '@grpc/grpc-js'
+import {
+  type ClientReadableStream,
+  InterceptingCall,
+  type Interceptor,
+  Metadata,
+  type ServerWritableStream,
+  status,
+} from '@grpc/grpc-js'
 import {
   type CallServerOptions,
   deadlineInterceptor,
@@ -287,6 +294,22 @@ describe.each<Kind>(['ask', 'collect', 'list', 'chat'])('a call that hangs: %s',
   })
 })
 
+test('interceptors that hold a call back, on either side, hold back no end', async () => {
+  await using server = await notingServer()
+  const holding: Interceptor = (options, next) =>
+    new InterceptingCall(next(options), {
+      start: (...[metadata, listener, start]) => setTimeout(start, 300, metadata, listener),
+    })
+  for (const interceptors of [
+    [holding, deadlineInterceptor()],
+    [deadlineInterceptor(), holding],
+  ]) {
+    using client = new TextsClient(server.address, interceptors)
+    expect(await under(150, () => endOf(client.ask('?')))).toEqual({ code: 4, ours: 'DEADLINE_EXCEEDED' })
+  }
+  expect(server.calls).toEqual([])
+})
+
 describe('how a call ends', () => {
   test('the caller who cancels gets CANCELLED, and the ledger says so', async () => {
     await using server = await hangingServer()
@@ -369,15 +392,16 @@ describe('how a call ends', () => {
     const ways = [status.DEADLINE_EXCEEDED, status.CANCELLED, status.UNAVAILABLE, status.INTERNAL]
     await using server = await grpcServer({
       ask: (call: Handled, respond: Respond) => {
-        const [code, wait] = call.request.split(' ').map(Number)
-        setTimeout(() => respond({ code: code!, details: 'gave up' }), wait)
+        const [code = 0, after = 0] = call.request.split(' ').map(Number)
+        const left = Number(call.getDeadline()) - Date.now()
+        setTimeout(() => respond({ code, details: 'gave up' }), left + after)
       },
     })
     using client = new TextsClient(server.address, [deadlineInterceptor()])
-    await under(5_000, () => failureOf(client.ask('0 0')))
+    await client.ask('5 0', { deadline: Date.now() + 50 }).catch(() => undefined)
     const ends = await Promise.all(
       Array.from({ length: 200 }, (_, run) =>
-        under(400, () => endOf(client.ask(`${ways[run % 4]} ${395 + (run % 11)}`))),
+        under(400, () => endOf(client.ask(`${ways[run % 4]} ${(run % 11) - 5}`))),
       ),
     )
     expect(new Set(ends.map(({ code, ours }) => `${code} ${ours}`))).toEqual(new Set(['4 DEADLINE_EXCEEDED']))

@@ -337,6 +337,46 @@ describe.each(ways)('a server under $name', ({ serve }) => {
     }
     await expect.poll(timers).toBeLessThanOrEqual(before + 1)
   })
+
+  test('a client that does not read holds no source back from its end', async () => {
+    let written = 0
+    const ended = deferred<unknown>()
+    await using server = await serve(
+      {
+        list: async (call: ServerWritableStream<string, string>) => {
+          const { signal } = deadlineFromCall(call)!
+          signal.addEventListener('abort', () => ended.resolve(signal.reason))
+          while (!signal.aborted) {
+            written += 1
+            if (!call.write('x'.repeat(1 << 20))) await Promise.race([once(call, 'drain'), ended.promise])
+          }
+        },
+      },
+      { default: 300 },
+    )
+    using client = new TextsClient(server.address)
+    const call = client.list('?')
+    call.on('error', () => undefined)
+    expect(await ended.promise).toMatchObject({ code: 'DEADLINE_EXCEEDED' })
+    expect(written).toBeLessThan(100)
+    call.cancel()
+  })
+
+  test('calls with an hour left that their clients leave keep no server from going down', async () => {
+    await using server = await serve({ ask: () => undefined }, { default: '1h', max: '2h' })
+    using client = new TextsClient(server.address)
+    const cancels: Array<() => void> = []
+    const failures = Array.from({ length: 10 }, () =>
+      failureOf(client.ask('?', { onCall: (call) => cancels.push(() => call.cancel()) })),
+    )
+    await sleep(50)
+    for (const cancel of cancels) cancel()
+    await Promise.all(failures)
+    client.close()
+    const start = performance.now()
+    await new Promise((resolve) => server.server.tryShutdown(resolve))
+    expect(performance.now() - start).toBeLessThan(1_000)
+  })
 })
 
 describe('the interceptor', () => {
