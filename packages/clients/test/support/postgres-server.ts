@@ -5,6 +5,7 @@ import { join } from 'node:path'
 import { once } from 'node:events'
 import { findProgram } from '../../../../test/support/requirements.ts'
 import { Client } from 'pg'
+import { dyingWithUs } from './dying-with-us.ts'
 import { freePort } from './free-port.ts'
 
 /** A PostgreSQL of a test's own. */
@@ -36,10 +37,9 @@ export async function startPostgres(bin: string): Promise<PostgresServer> {
   const folder = mkdtempSync(join(tmpdir(), 'timebudget-pg-'))
   chmodSync(folder, 0o777)
   const data = join(folder, 'data')
-  const asPostgres =
-    process.getuid?.() === 0 ? ['setpriv', '--reuid=postgres', '--regid=postgres', '--init-groups'] : []
+  const identity = process.getuid?.() === 0 ? ['--reuid=postgres', '--regid=postgres', '--init-groups'] : []
   const command = (program: string, ...args: string[]): [string, string[]] => {
-    const [first = program, ...rest] = [...asPostgres, join(bin, program), ...args]
+    const [first = program, ...rest] = [...dyingWithUs(...identity), join(bin, program), ...args]
     return [first, rest]
   }
   execFileSync(

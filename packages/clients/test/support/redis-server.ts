@@ -6,6 +6,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterAll, type TestContext } from 'vitest'
 import { findProgram, requireOrSkip } from '../../../../test/support/requirements.ts'
+import { dyingWithUs } from './dying-with-us.ts'
 import { freePort } from './free-port.ts'
 
 /** A Redis of a test's own. */
@@ -21,11 +22,12 @@ export interface RedisServer {
 export async function startRedis(program: string, port?: number): Promise<RedisServer> {
   const chosen = port ?? (await freePort())
   const folder = mkdtempSync(join(tmpdir(), 'timebudget-redis-'))
-  const server = spawn(
-    program,
-    ['--port', String(chosen), '--bind', '127.0.0.1', '--save', '', '--appendonly', 'no', '--dir', folder],
-    { stdio: 'ignore' },
-  )
+  const [first = program, ...rest] = [
+    ...dyingWithUs(),
+    ...[program, '--port', String(chosen), '--bind', '127.0.0.1'],
+    ...['--save', '', '--appendonly', 'no', '--dir', folder],
+  ]
+  const server = spawn(first, rest, { stdio: 'ignore' })
   const exited = once(server, 'exit')
   await listening(chosen)
   return {
