@@ -58,9 +58,10 @@ export class GotCallUnderDeadline {
 
   /** Whether a peer that had all our time says so a moment before us: then our own deadline is the answer. */
   isOvertaken(response: Pick<IncomingMessage, 'headers'>): boolean {
-    return (
-      response.headers['x-deadline-outcome'] === 'deadline_exceeded' && isAtTheEdge(this.running.deadline)
-    )
+    const { deadline } = this.running
+    // in this order: the end may come between the two
+    const isTime = isAtTheEdge(deadline) || deadline.expired
+    return isTime && response.headers['x-deadline-outcome'] === 'deadline_exceeded'
   }
 
   /** Puts what has aborted a call among the causes of got's error. */
@@ -126,8 +127,13 @@ export function isCallersOwn(reason: unknown, signal: AbortSignal | undefined): 
   return reason instanceof Error && reason.cause === signal.reason
 }
 
-/** got's own error for a signal that aborts does not say why. */
-export function explainAbort(error: Error, reason: unknown, signal: AbortSignal | undefined): void {
-  if (error.name === 'AbortError')
-    error.cause = isCallersOwn(reason, signal) ? signal.reason : (reason ?? error.cause)
+/** got's own error for a signal that aborts does not say why, nor do a destroyed stream's before 14.6. */
+export function explainAbort(
+  error: Error & { code?: string },
+  reason: unknown,
+  signal: AbortSignal | undefined,
+): void {
+  if (!isTimeBudgetError(reason) || findTimeBudgetError(error) !== undefined) return
+  if (error.name !== 'AbortError' && error.code !== reason.code) return
+  error.cause = isCallersOwn(reason, signal) ? signal.reason : reason
 }

@@ -1,3 +1,4 @@
+import type { ClientRequest } from 'node:http'
 import type { CancelableRequest, RequestError } from 'got'
 import { explainAbort, type GotCallUnderDeadline, isCallersOwn } from './got-call.ts'
 
@@ -6,33 +7,32 @@ type Settle = <T>(promise: PromiseLike<T>) => Promise<T>
 
 /** The promise of a call that settles by the deadline, whatever got is at: an attempt, a pause, somebody's hook. */
 export function settlingPromise(call: CancelableRequest, governed: GotCallUnderDeadline): CancelableRequest {
+  let request: ClientRequest | undefined
+  void call.on('request', (sent) => (request = sent))
   void call.on('response', (response) => governed.answered(response))
   const cutOff = new Promise<never>((_resolve, reject) => {
     governed.onCutOff((reason) => {
       reject(reason)
-      stop(call)
+      stop(call, request, reason)
     })
   })
   cutOff.catch(ignore)
   return likeGots(call, (promise) => Promise.race([cutOff, judged(promise, governed)]))
 }
 
-/** The promise of a call that is not made; one that its caller has aborted already fails with got's own error. */
+/** The promise of a call that a hook refuses; one that its caller has aborted already fails with got's own error. */
 export function refusedPromise(
   call: CancelableRequest,
   refusal: unknown,
   signal: AbortSignal | undefined,
 ): CancelableRequest {
-  const isLeftToGot = isCallersOwn(refusal, signal)
-  if (!isLeftToGot) stop(call)
   return likeGots(call, async (promise) => {
     try {
       await promise
     } catch (error) {
-      if (isLeftToGot) {
-        explainAbort(error as Error, refusal, signal)
-        throw error
-      }
+      if (!isCallersOwn(refusal, signal)) throw refusal
+      explainAbort(error as Error, refusal, signal)
+      throw error
     }
     throw refusal
   })
@@ -71,11 +71,12 @@ function likeGots<T>(call: CancelableRequest<T>, settle: Settle): CancelableRequ
   }) as CancelableRequest<T>
 }
 
-function stop(call: CancelableRequest): void {
+/** From 15 on, and where another handler has put a promise of its own in the place of got's, there is no `cancel`. */
+function stop(call: CancelableRequest, request: ClientRequest | undefined, reason: Error): void {
   try {
     call.cancel()
   } catch {
-    // a promise that another handler has put in the place of got's: the next attempt is refused
+    request?.destroy(reason) // no further attempt gets past our hook
   }
 }
 

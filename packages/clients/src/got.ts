@@ -60,7 +60,7 @@ export function deadlineHooks(options: ClientOptions<GotCall> = {}): Pick<Extend
         signal: call.signal,
       }),
     )
-    if ('refusal' in running) return refuse(next(call), running.refusal, call)
+    if ('refusal' in running) return refuse(call, next, running.refusal)
     return govern(call, running.started, next)
   }
 
@@ -88,11 +88,21 @@ export function deadlineHooks(options: ClientOptions<GotCall> = {}): Pick<Extend
   }
 }
 
-/** got cleans up after the call it has begun to make, and nothing has been sent yet. */
-function refuse<T extends Request | CancelableRequest>(begun: T, refusal: unknown, { signal }: Options): T {
-  if (!isStream(begun)) return refusedPromise(begun, refusal, signal) as T
-  begun.once(errorMonitor, (error: Error) => explainAbort(error, refusal, signal))
-  begun.destroy(refusal as Error)
+/** Nothing is sent, and got itself cleans up after the call that it has begun to make. */
+function refuse<T extends Request | CancelableRequest>(
+  call: Options,
+  next: (call: Options) => T,
+  refusal: unknown,
+): T {
+  call.hooks.beforeRequest = [
+    () => {
+      throw refusal
+    },
+  ]
+  call.retry.calculateDelay = () => 0
+  const begun = next(call)
+  if (!isStream(begun)) return refusedPromise(begun, refusal, call.signal) as T
+  begun.once(errorMonitor, (error: Error) => explainAbort(error, refusal, call.signal))
   return begun
 }
 

@@ -1,6 +1,6 @@
 import http from 'node:http'
 import https from 'node:https'
-import { got } from 'got'
+import got from 'got'
 import { slowUpstream } from '@timebudget/core/testing'
 import { beforeAll } from 'vitest'
 import { deadlineHooks } from '../src/got.ts'
