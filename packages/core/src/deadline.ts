@@ -191,18 +191,11 @@ export class Deadline {
         })
       },
       following(other) {
-        const budget = other.remaining()
-        const startedAt = systemClock.now()
-        const deadline = new Deadline({
-          clock: systemClock,
-          parent: undefined,
-          budget,
-          startedAt,
-          endsAt: startedAt + budget,
-          label: other.label,
-          ofOperation: false,
+        const deadline = internals.fromWire({
+          remaining: other.remaining(),
           epochMs: other.expiresAt,
           skewTolerance: defaultSkewTolerance,
+          clock: systemClock,
         })
         deadline.#other = other
         deadline.#follow(other.signal)
