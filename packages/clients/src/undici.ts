@@ -1,14 +1,17 @@
-import { currentDeadline, startOperation } from '@timebudget/core'
+import { currentDeadline, type Outcome, startOperation } from '@timebudget/core'
 import type { Dispatcher } from 'undici'
 import { isGoverned, noteInstrumentation } from './governed.ts'
 import {
   type ClientOptions,
   headersFor,
   outcomeOfAnswer,
+  type PeerAnswer,
   type ResolvedClientOptions,
   resolveClientOptions,
 } from './outgoing.ts'
-import { GuardedCall, guardHandler } from './undici-handlers.ts'
+import { GuardedCall } from './undici-call.ts'
+import { guardHandler } from './undici-handlers.ts'
+import { stampedHeaders } from './undici-headers.ts'
 
 export type { ClientOptions }
 
@@ -22,6 +25,8 @@ export interface InterceptorOptions extends ClientOptions<UndiciCall> {
    * attempt goes out with what is left by then.
    */
   readonly inside?: readonly Interceptor[] | undefined
+  /** Where calls go that name no origin, as those made by a Pool's or a Client's own `request` do. */
+  readonly origin?: string | URL | undefined
 }
 
 /** undici's way to change what a dispatcher does. */
@@ -39,24 +44,29 @@ type StampedOptions = Dispatcher.DispatchOptions & { readonly [callKey]?: Guarde
  * A dispatch throws BudgetTooSmallError before any I/O if less than the floor is left.
  * @throws TypeError that names the option which cannot be read.
  */
-export function deadlineInterceptor({ inside = [], ...options }: InterceptorOptions = {}): Interceptor {
+export function deadlineInterceptor({
+  inside = [],
+  origin,
+  ...options
+}: InterceptorOptions = {}): Interceptor {
   const resolved = resolveClientOptions(options, 'undici')
+  noteInstrumentation()
   return function interceptWithDeadline(dispatch) {
-    const attempt = inside.reduce((inner, interceptor) => interceptor(inner), stamping(dispatch, resolved))
+    const attempt = inside.reduce(
+      (inner, interceptor) => interceptor(inner),
+      stamping(dispatch, resolved, origin),
+    )
     return function dispatchUnderDeadline(call, handler) {
       const deadline = currentDeadline()
       const isUnbounded = deadline === undefined && resolved.timeout === undefined
       if (isUnbounded || isGoverned()) return attempt(call, handler)
       const { timeout, floor } = resolved
       const running = startOperation(resolved.nameOf(call), { timeout, floor })
-      const url = urlOf(call)
-      const guarded = new GuardedCall(running, (status, header) => {
-        const serverTiming = header('server-timing')
-        const deadlineOutcome = header('x-deadline-outcome')
-        return outcomeOfAnswer({ url, status, serverTiming, deadlineOutcome }, running, resolved)
-      })
-      const stamped: StampedOptions = { ...call, [callKey]: guarded }
       try {
+        const sentTo = urlOf(call, origin)
+        const readAnswer = (answer: PeerAnswer): Outcome => outcomeOfAnswer(answer, running, resolved)
+        const guarded = new GuardedCall({ running, sentTo, readAnswer })
+        const stamped: StampedOptions = { ...call, [callKey]: guarded }
         return attempt(stamped, guardHandler(handler, guarded))
       } catch (error) {
         throw running.fail(error)
@@ -69,45 +79,29 @@ export function deadlineInterceptor({ inside = [], ...options }: InterceptorOpti
 function stamping(
   dispatch: Dispatcher.Dispatch,
   resolved: ResolvedClientOptions<UndiciCall>,
+  origin: string | URL | undefined,
 ): Dispatcher.Dispatch {
   return function dispatchStamped(call: StampedOptions, handler) {
     const guarded = call[callKey]
     if (guarded === undefined) return dispatch(call, handler)
     // an interceptor that repeats calls may not have noticed the end
     if (guarded.closedBy !== undefined) throw guarded.closedBy.reason
-    const stamps = headersFor(urlOf(call), guarded.running.deadline, resolved)
-    return dispatch({ ...call, headers: withStamps(call.headers, stamps, resolved.headerNames) }, handler)
+    const url = urlOf(call, origin)
+    guarded.sentTo = url
+    const stamp = (): Record<string, string> => headersFor(url, guarded.running.deadline, resolved)
+    const headers = stampedHeaders(call.headers, { stamp, replaced: resolved.headerNames })
+    return dispatch({ ...call, headers }, handler)
   }
 }
 
-/** undici takes headers as a flat list, as pairs or as a record; a name of ours that is there already is replaced. */
-function withStamps(
-  headers: Dispatcher.DispatchOptions['headers'],
-  stamps: Readonly<Record<string, string>>,
-  replaced: ReadonlySet<string>,
-): Record<string, string | string[]> {
-  const merged: Record<string, string | string[]> = Object.create(null)
-  for (const [name, value] of headerPairs(headers)) {
-    if (value === undefined || value === null || replaced.has(name.toLowerCase())) continue
-    const present = merged[name]
-    merged[name] = present === undefined ? value : [present, value].flat()
-  }
-  return Object.assign(merged, stamps)
-}
-
-function headerPairs(headers: unknown): Iterable<[string, string | string[] | undefined | null]> {
-  if (headers === undefined || headers === null) return []
-  if (Array.isArray(headers)) {
-    if (Array.isArray(headers[0])) return headers
-    return headers.flatMap((name, index) => (index % 2 === 0 ? [[String(name), headers[index + 1]]] : []))
-  }
-  if (typeof headers !== 'object') return []
-  if (Symbol.iterator in headers) return headers as Iterable<[string, string]>
-  return Object.entries(headers)
-}
-
-function urlOf({ origin, path }: UndiciCall): URL {
-  return new URL(path, origin ?? 'http://localhost')
+/**
+ * Where a call goes. Put together, not resolved: a path such as `//host` is a path. Of a call that names no origin, where
+ * none was given for such, no host rule knows anything.
+ */
+function urlOf({ origin, path }: UndiciCall, usual: string | URL = 'http://unknown.invalid'): URL {
+  const base = new URL(origin ?? usual)
+  // a CONNECT names a host and a port there, a proxy's client a URL
+  return path.startsWith('/') ? new URL(`${base.origin}${path}`) : base
 }
 
 /** Where undici, and Node's global fetch with it, keeps the dispatcher of calls that name none. */
@@ -126,7 +120,6 @@ type DispatcherRegistry = typeof globalThis & Record<symbol, Dispatcher | undefi
  */
 export function instrumentUndici(options: InterceptorOptions = {}): () => void {
   const intercept = deadlineInterceptor({ operation: 'fetch', ...options })
-  noteInstrumentation()
   void Response // Node loads its undici, and sets the dispatcher, when the first of its classes is touched
   const registry = globalThis as DispatcherRegistry
   const replaced = globalDispatcherKeys.flatMap((key) => {
@@ -145,6 +138,16 @@ export function instrumentUndici(options: InterceptorOptions = {}): () => void {
   }
 }
 
+/** What dispatchers do by their own `dispatch`, which must be ours. */
+const byDispatch: ReadonlySet<string | symbol> = new Set([
+  'request',
+  'stream',
+  'pipeline',
+  'upgrade',
+  'connect',
+  'compose',
+])
+
 /** A proxy, since a dispatcher's own methods reach for private fields. */
 function wrapDispatcher(original: Dispatcher, intercept: Interceptor): Dispatcher {
   const dispatch = intercept((call, handler) => original.dispatch(call, handler))
@@ -152,7 +155,7 @@ function wrapDispatcher(original: Dispatcher, intercept: Interceptor): Dispatche
     get(target, name) {
       if (name === 'dispatch') return dispatch
       const member: unknown = Reflect.get(target, name, target)
-      return typeof member === 'function' ? member.bind(target) : member
+      return typeof member === 'function' && !byDispatch.has(name) ? member.bind(target) : member
     },
   })
 }

@@ -197,7 +197,7 @@ export function endingsContract(client: ClientUnderTest): void {
     const warnings: unknown[] = []
     const note = (reason: unknown): unknown => warnings.push(reason)
     process.on('unhandledRejection', note)
-    await underDeadline(120, async (deadline) => {
+    await underDeadline(500, async (deadline) => {
       expect(await (await governed.call(upstream.url)).text()).toBe('done')
       await until(() => deadline.expired)
       await pause(20)
