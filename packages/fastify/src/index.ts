@@ -9,6 +9,7 @@ import {
   type ServerOptions,
 } from '@timebudget/core/server'
 import type {
+  FastifyInstance,
   FastifyPluginCallback,
   FastifyReply,
   FastifyRequest,
@@ -33,7 +34,16 @@ declare module 'fastify' {
 }
 
 const plugin: FastifyPluginCallback<ServerOptions> = function deadlinePlugin(fastify, options, done) {
-  const resolved = resolveServerOptions(ownOptions(options))
+  try {
+    install(fastify, resolveServerOptions(ownOptions(options)))
+    done()
+  } catch (error) {
+    // thrown, it would be nobody's to catch
+    done(error instanceof Error ? error : new Error(String(error)))
+  }
+}
+
+function install(fastify: FastifyInstance, resolved: ResolvedServerOptions): void {
   const isOutermost = !fastify.hasRequestDecorator('deadline')
   const routes = new Map<RouteDeadline, ResolvedServerOptions>()
 
@@ -60,7 +70,6 @@ const plugin: FastifyPluginCallback<ServerOptions> = function deadlinePlugin(fas
     // plugins that were there before us, such as @fastify/request-context, bring their own async context back in
     for (const hook of ['preParsing', 'preValidation', 'preHandler'] as const) fastify.addHook(hook, reenter)
   }
-  done()
 }
 
 function reenter(request: FastifyRequest, _reply: FastifyReply, ...rest: unknown[]): void {
