@@ -113,7 +113,8 @@ type DispatcherRegistry = typeof globalThis & Record<symbol, Dispatcher | undefi
 
 /**
  * Puts every global fetch of the process, and every undici call that names no dispatcher, under the ambient deadline,
- * without wrapping any. Call it once at the start, after any `setGlobalDispatcher`; the returned function undoes it.
+ * without wrapping any. Call it once at the start, after any `setGlobalDispatcher`, which on Node 22 the import of an
+ * undici 8 is too; the returned function undoes it.
  *
  * The fetch then fails as Node's does, with `TypeError: fetch failed` and our error as its `cause`.
  * @throws TypeError that names the option which cannot be read.
