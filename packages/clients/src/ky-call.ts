@@ -24,11 +24,13 @@ export class KyCallUnderDeadline {
     this.#bounds = bounds
   }
 
-  /** What ky calls for each attempt. */
-  attemptWith(base: Fetch): Fetch {
+  /** What ky calls for each attempt, which ky itself gives `limit` milliseconds. */
+  attemptWith(base: Fetch, limit: number | false | undefined): Fetch {
     const { signal, options } = this.#bounds
+    const kys = typeof limit === 'number' ? limit : Infinity
     return async (input, init) => {
-      const timeout = options.timeout === undefined ? undefined : this.deadline.remaining()
+      const left = options.timeout === undefined ? Infinity : this.deadline.remaining()
+      const timeout = Math.min(left, kys) === Infinity ? undefined : Math.min(left, kys)
       const governed = wrapFetch(alsoEndedBy(input, base), { operation: 'ky', ...options, timeout })
       // not the signal of ky's request, which is over before the body is: that ends the attempt below
       const forBody = { ...init, signal: signal ?? new AbortController().signal }
@@ -37,7 +39,7 @@ export class KyCallUnderDeadline {
         if (!response.ok) void readAhead(response)
         return response
       } catch (error) {
-        throw this.#asKyKnowsIt(error)
+        throw this.#asKyKnowsIt(error, { isEndOfAttempt: kys < left })
       }
     }
   }
@@ -82,7 +84,7 @@ export class KyCallUnderDeadline {
   }
 
   /** ky tells by fetch's own error whether to try again: that is thrown, with ours put among its causes. */
-  #asKyKnowsIt(error: unknown): unknown {
+  #asKyKnowsIt(error: unknown, { isEndOfAttempt }: { readonly isEndOfAttempt: boolean }): unknown {
     if (!isTimeBudgetError(error)) return error
     const failure = error.cause
     if (error.code === 'UPSTREAM_ERROR' && failure instanceof Error) {
@@ -90,7 +92,8 @@ export class KyCallUnderDeadline {
       failure.cause = error
       return failure
     }
-    this.deadline.cancel(error) // ky 1 would try that again
+    // ky 1 would try again whatever it is
+    if (error.code !== 'OPERATION_TIMEOUT' || !isEndOfAttempt) this.deadline.cancel(error)
     return error
   }
 }

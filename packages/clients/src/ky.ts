@@ -32,9 +32,9 @@ export function attachDeadline(instance: KyInstance, options: ClientOptions<KyCa
       if (above === undefined && timeout === undefined) return call(input, init)
       const under = new KyCallUnderDeadline({ above, signal, options })
       const { deadline } = under
-      const attempt = under.attemptWith(init.fetch ?? defaults.fetch ?? globalThis.fetch)
       const limit =
         init.timeout ?? defaults.timeout ?? (deadline.remaining() === Infinity ? undefined : false)
+      const attempt = under.attemptWith(init.fetch ?? defaults.fetch ?? globalThis.fetch, limit)
       const inTime = retryWithin(deadline, { init, defaults, floor })
       return under.settling(() =>
         call(input, {

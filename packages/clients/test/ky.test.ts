@@ -182,9 +182,17 @@ test("a longer budget is not cut by ky's default of ten seconds, and a timeout t
     await failed
   })
   expect(timeouts).toEqual([false, 10_000, 10_000])
-  await underDeadline(5_000, async () => {
-    expect(await failureOf(watched(upstream.url, { timeout: 120 }))).toMatchObject({ name: 'TimeoutError' })
+})
+
+test("ky's own timeout ends an attempt with ky's own error, and is sent as well", async () => {
+  await using upstream = await slowUpstream()
+  await underDeadline(5_000, async (deadline) => {
+    const failure = await failureOf(api(upstream.url, { timeout: 120, retry: 0 }))
+    expect(failure).toMatchObject({ name: 'TimeoutError' })
+    await until(() => onlyEntry(deadline).outcome !== undefined)
+    expect(onlyEntry(deadline).outcome).toBe('operation_timeout')
   })
+  expect(Number((await upstream.nextRequest()).headers[relative])).toBeLessThanOrEqual(120)
 })
 
 test.each(['json', 'text', 'arrayBuffer'] as const)(
