@@ -16,7 +16,10 @@ function hostOf(name: string, framework: typeof express): Host {
   }
 }
 
-function applicationOf(framework: typeof express, { handler, options, inner, parsesJson }: App): express.Express {
+function applicationOf(
+  framework: typeof express,
+  { handler, options, inner, parsesJson }: App,
+): express.Express {
   const app = framework()
   app.set('env', 'test') // else it prints every error
   app.use(deadline(options))

@@ -57,7 +57,10 @@ describe.each(frameworks)('%s: a handler that answers late', (name, framework) =
       const kept = connection(server)
       expect(await call(server, { path: '/late', connection: kept })).toMatchObject({ status: 504 })
       await server.tried
-      expect(await call(server, { path: '/quick', connection: kept })).toMatchObject({ status: 200, body: 'quick' })
+      expect(await call(server, { path: '/quick', connection: kept })).toMatchObject({
+        status: 200,
+        body: 'quick',
+      })
       kept.close()
       await server.close()
     })
@@ -92,7 +95,10 @@ describe.each(frameworks)('%s: a handler that answers late', (name, framework) =
     const server = { ...(await listenOn(createServer(app))), protocol: 'http/1.1' as const }
     const kept = connection(server)
     expect(await call(server, { path: '/hang', connection: kept })).toMatchObject({ status: 504 })
-    expect(await call(server, { path: '/fail', connection: kept })).toMatchObject({ status: 418, body: 'handled' })
+    expect(await call(server, { path: '/fail', connection: kept })).toMatchObject({
+      status: 418,
+      body: 'handled',
+    })
     expect(errors).toHaveLength(1)
     kept.close()
     await server.close()

@@ -37,30 +37,39 @@ describe.each(frameworks)('%s with other middleware', (_name, framework) => {
   }
   const upload = formOf({ field: 'a value', file: 'x'.repeat(100_000) })
   const parsers = {
-    'express.json': { parser: framework.json(), call: { headers: { 'content-type': 'application/json' }, body: '{"a":1}' } },
+    'express.json': {
+      parser: framework.json(),
+      call: { headers: { 'content-type': 'application/json' }, body: '{"a":1}' },
+    },
     'express.urlencoded': {
       parser: framework.urlencoded({ extended: false }),
       call: { headers: { 'content-type': 'application/x-www-form-urlencoded' }, body: 'a=1' },
     },
-    'express.text': { parser: framework.text(), call: { headers: { 'content-type': 'text/plain' }, body: 'a' } },
+    'express.text': {
+      parser: framework.text(),
+      call: { headers: { 'content-type': 'text/plain' }, body: 'a' },
+    },
     'multer 2': { parser: multer().single('file'), call: upload },
     'multer 1': { parser: multer1().single('file'), call: upload },
   }
 
-  test.each(Object.entries(parsers))('the ambient deadline is there after %s', async (_parser, { parser, call: sent }) => {
-    const app = framework()
-    app.use(deadline())
-    app.post('/', parser as never, show)
-    await using server = await serve(app)
-    expect(await call(server, sent)).toMatchObject({ status: 200, body: 'true' })
-    const calling = begin(server, { headers: sent.headers, isUploading: true })
-    for (let start = 0; start < sent.body.length; start += 3 + start) {
-      calling.write(Buffer.from(sent.body).subarray(start, start + 3 + start))
-      await new Promise(setImmediate)
-    }
-    calling.end()
-    expect(await calling.reply).toMatchObject({ status: 200, body: 'true' })
-  })
+  test.each(Object.entries(parsers))(
+    'the ambient deadline is there after %s',
+    async (_parser, { parser, call: sent }) => {
+      const app = framework()
+      app.use(deadline())
+      app.post('/', parser as never, show)
+      await using server = await serve(app)
+      expect(await call(server, sent)).toMatchObject({ status: 200, body: 'true' })
+      const calling = begin(server, { headers: sent.headers, isUploading: true })
+      for (let start = 0; start < sent.body.length; start += 3 + start) {
+        calling.write(Buffer.from(sent.body).subarray(start, start + 3 + start))
+        await new Promise(setImmediate)
+      }
+      calling.end()
+      expect(await calling.reply).toMatchObject({ status: 200, body: 'true' })
+    },
+  )
 
   describe('a session store that never answers', () => {
     const serveSessions = (store: MemoryStore) => {
@@ -105,23 +114,26 @@ describe.each(frameworks)('%s with other middleware', (_name, framework) => {
     expect(headers['content-encoding']).toBe(where === 'in front of it' ? 'gzip' : undefined)
   })
 
-  test.each(['in front of it', 'behind it'])('a compressor %s does not make a cut-off event stream look complete', async (where) => {
-    const app = framework()
-    if (where === 'in front of it') app.use(compression({ threshold: 0 }))
-    app.use(deadline({ default: 80 }))
-    if (where === 'behind it') app.use(compression({ threshold: 0 }))
-    app.get('/', (_request, response) => {
-      response.setHeader('content-type', 'text/event-stream')
-      response.write('data: 1\n\n')
-      response.flush()
-    })
-    await using server = await serve(app)
-    const plain = call(server).then(({ body }) => body)
-    expect(await plain).toContain('event: error')
-    const packed = call(server, { headers: { 'accept-encoding': 'gzip' } })
-    if (where === 'behind it') await expect(packed).rejects.toThrow()
-    else expect((await packed).status).toBe(200)
-  })
+  test.each(['in front of it', 'behind it'])(
+    'a compressor %s does not make a cut-off event stream look complete',
+    async (where) => {
+      const app = framework()
+      if (where === 'in front of it') app.use(compression({ threshold: 0 }))
+      app.use(deadline({ default: 80 }))
+      if (where === 'behind it') app.use(compression({ threshold: 0 }))
+      app.get('/', (_request, response) => {
+        response.setHeader('content-type', 'text/event-stream')
+        response.write('data: 1\n\n')
+        response.flush()
+      })
+      await using server = await serve(app)
+      const plain = call(server).then(({ body }) => body)
+      expect(await plain).toContain('event: error')
+      const packed = call(server, { headers: { 'accept-encoding': 'gzip' } })
+      if (where === 'behind it') await expect(packed).rejects.toThrow()
+      else expect((await packed).status).toBe(200)
+    },
+  )
 
   test('what cors has set stays on the 504', async () => {
     const app = framework()

@@ -13,10 +13,14 @@ export const fastifyHttp2Host: Host = {
   name: 'Fastify',
   protocol: 'h2',
   answersErrors: false,
-  listen: (app) => listen(fastify({ http2: true, exposeHeadRoutes: false }) as unknown as FastifyInstance, app),
+  listen: (app) =>
+    listen(fastify({ http2: true, exposeHeadRoutes: false }) as unknown as FastifyInstance, app),
 }
 
-async function listen(app: FastifyInstance, { handler, options, inner, parsesJson, isRaw }: App): Promise<Listening> {
+async function listen(
+  app: FastifyInstance,
+  { handler, options, inner, parsesJson, isRaw }: App,
+): Promise<Listening> {
   await app.register(deadline, options ?? {})
   await app.register(async (scope) => {
     if (inner !== undefined) await scope.register(deadline, inner)
@@ -29,7 +33,11 @@ async function listen(app: FastifyInstance, { handler, options, inner, parsesJso
       url: '/*',
       async handler(request, reply) {
         if (isRaw === true) reply.hijack()
-        const answer = await handler({ request: request.raw, response: reply.raw, deadline: request.deadline })
+        const answer = await handler({
+          request: request.raw,
+          response: reply.raw,
+          deadline: request.deadline,
+        })
         return typeof answer === 'string' ? answer : reply
       },
     })

@@ -65,24 +65,30 @@ const lateStyles: Readonly<Record<string, (reply: FastifyReply) => unknown>> = {
 }
 
 describe('Fastify with other plugins', () => {
-  test.each(Object.entries(lateStyles))('a handler that comes late with %s harms nobody', async (_style, style) => {
-    const tried = deferred()
-    const { app } = application()
-    await app.register(deadline, { default: 60 })
-    app.get('/quick', () => 'quick')
-    app.get('/late', async (request, reply) => {
-      await aborted(request.deadline.signal)
-      await stubborn(5)
-      setTimeout(tried.resolve, 15)
-      return style(reply)
-    })
-    await using server = await listen(app)
-    const kept = connection(server)
-    expect(await call(server, { path: '/late', connection: kept })).toMatchObject({ status: 504 })
-    await tried.promise
-    expect(await call(server, { path: '/quick', connection: kept })).toMatchObject({ status: 200, body: 'quick' })
-    kept.close()
-  })
+  test.each(Object.entries(lateStyles))(
+    'a handler that comes late with %s harms nobody',
+    async (_style, style) => {
+      const tried = deferred()
+      const { app } = application()
+      await app.register(deadline, { default: 60 })
+      app.get('/quick', () => 'quick')
+      app.get('/late', async (request, reply) => {
+        await aborted(request.deadline.signal)
+        await stubborn(5)
+        setTimeout(tried.resolve, 15)
+        return style(reply)
+      })
+      await using server = await listen(app)
+      const kept = connection(server)
+      expect(await call(server, { path: '/late', connection: kept })).toMatchObject({ status: 504 })
+      await tried.promise
+      expect(await call(server, { path: '/quick', connection: kept })).toMatchObject({
+        status: 200,
+        body: 'quick',
+      })
+      kept.close()
+    },
+  )
 
   test('law 10: no error is logged for a client that leaves', async () => {
     const entered = deferred()
@@ -105,7 +111,14 @@ describe('Fastify with other plugins', () => {
       const seen: Record<string, Deadline | undefined> = {}
       const { app } = application()
       await app.register(deadline)
-      for (const name of ['onRequest', 'preParsing', 'preValidation', 'preHandler', 'preSerialization', 'onSend'] as const) {
+      for (const name of [
+        'onRequest',
+        'preParsing',
+        'preValidation',
+        'preHandler',
+        'preSerialization',
+        'onSend',
+      ] as const) {
         app.addHook(name as 'onRequest', async () => void (seen[name] = currentDeadline()))
       }
       app.post('/', async (request) => {
@@ -114,29 +127,38 @@ describe('Fastify with other plugins', () => {
       })
       await using server = await listen(app)
       const headers = { 'content-type': 'application/json' }
-      expect(await call(server, { headers, body: '{"a":1}' })).toMatchObject({ status: 200, body: '{"own":true}' })
+      expect(await call(server, { headers, body: '{"a":1}' })).toMatchObject({
+        status: 200,
+        body: '{"own":true}',
+      })
       expect(Object.keys(seen)).toHaveLength(7)
       expect(new Set(Object.values(seen)).size).toBe(1)
       expect(seen['handler']).toBeDefined()
     })
 
-    test.each(['before', 'after'])('is there with @fastify/request-context registered %s it, and so is that one', async (when) => {
-      const { app } = application()
-      if (when === 'before') await app.register(fastifyRequestContext)
-      await app.register(deadline)
-      if (when === 'after') await app.register(fastifyRequestContext)
-      app.addHook('onRequest', async () => requestContext.set('user', 'somebody'))
-      app.post('/', async (request) => `${show(request)} ${requestContext.get('user')}`)
-      await using server = await listen(app)
-      const headers = { 'content-type': 'application/json' }
-      expect(await call(server, { headers, body: '{"a":1}' })).toMatchObject({ status: 200, body: 'true somebody' })
-      const calling = begin(server, { headers, isUploading: true })
-      calling.write('{"a"')
-      await stubborn(10)
-      calling.write(':1}')
-      calling.end()
-      expect(await calling.reply).toMatchObject({ status: 200, body: 'true somebody' })
-    })
+    test.each(['before', 'after'])(
+      'is there with @fastify/request-context registered %s it, and so is that one',
+      async (when) => {
+        const { app } = application()
+        if (when === 'before') await app.register(fastifyRequestContext)
+        await app.register(deadline)
+        if (when === 'after') await app.register(fastifyRequestContext)
+        app.addHook('onRequest', async () => requestContext.set('user', 'somebody'))
+        app.post('/', async (request) => `${show(request)} ${requestContext.get('user')}`)
+        await using server = await listen(app)
+        const headers = { 'content-type': 'application/json' }
+        expect(await call(server, { headers, body: '{"a":1}' })).toMatchObject({
+          status: 200,
+          body: 'true somebody',
+        })
+        const calling = begin(server, { headers, isUploading: true })
+        calling.write('{"a"')
+        await stubborn(10)
+        calling.write(':1}')
+        calling.end()
+        expect(await calling.reply).toMatchObject({ status: 200, body: 'true somebody' })
+      },
+    )
 
     test('is there after each part of a multipart body, and its signal has not aborted', async () => {
       const { app } = application()
@@ -161,7 +183,10 @@ describe('Fastify with other plugins', () => {
     const { app } = application()
     await app.register(deadline, { default: 60 })
     await app.register(cors, { origin: 'https://a.example' })
-    app.addHook('preHandler', async (_request, reply) => void reply.header('x-request-id', '1').type('text/plain'))
+    app.addHook(
+      'preHandler',
+      async (_request, reply) => void reply.header('x-request-id', '1').type('text/plain'),
+    )
     app.get('/', forever)
     await using server = await listen(app)
     expect(await call(server)).toMatchObject({
@@ -220,7 +245,10 @@ describe('Fastify with other plugins', () => {
       return String(request.deadline.signal.aborted)
     })
     app.get('/hang', forever)
-    expect(await app.inject({ method: 'POST', url: '/', payload: { a: 1 } })).toMatchObject({ statusCode: 200, body: 'false' })
+    expect(await app.inject({ method: 'POST', url: '/', payload: { a: 1 } })).toMatchObject({
+      statusCode: 200,
+      body: 'false',
+    })
     expect(await app.inject('/hang')).toMatchObject({ statusCode: 504 })
     expect(outcomes).toEqual(['ok', 'deadline_exceeded'])
     stop()

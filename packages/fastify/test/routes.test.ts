@@ -20,7 +20,8 @@ describe('a route’s config.deadline', () => {
       '/options': { default: '800ms' },
       '/more': '1h',
     }
-    for (const [url, config] of Object.entries(routes)) app.get(url, { config: { deadline: config } }, showBudget)
+    for (const [url, config] of Object.entries(routes))
+      app.get(url, { config: { deadline: config } }, showBudget)
     app.get('/none', showBudget)
     expect(await bodyOf(app, '/text')).toBe('10')
     expect(await bodyOf(app, '/number')).toBe('9')
@@ -119,6 +120,10 @@ describe('the plugin', () => {
 
   test('law 6: refuses an option that is unknown or unreadable, by its name', async () => {
     await expect(fastify().register(deadline, { default: 'soon' }).ready()).rejects.toThrow(/^default: /)
-    await expect(fastify().register(deadline, { timeout: 1 } as never).ready()).rejects.toThrow(/^timeout: /)
+    await expect(
+      fastify()
+        .register(deadline, { timeout: 1 } as never)
+        .ready(),
+    ).rejects.toThrow(/^timeout: /)
   })
 })

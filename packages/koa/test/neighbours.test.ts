@@ -45,24 +45,30 @@ const lateStyles: Readonly<Record<string, (context: Context) => unknown>> = {
 }
 
 describe.each(frameworks)('%s with other middleware', (_name, Framework) => {
-  test.each(Object.entries(lateStyles))('a handler that comes late with %s harms nobody', async (_style, style) => {
-    const tried = deferred()
-    const app = new Framework()
-    app.use(deadline({ default: 60 }))
-    app.use(async (context) => {
-      if (context.path === '/quick') return void (context.body = 'quick')
-      await aborted(context.deadline.signal)
-      await stubborn(5)
-      setTimeout(tried.resolve, 15)
-      await style(context)
-    })
-    await using server = await serve(app)
-    const kept = connection(server)
-    expect(await call(server, { connection: kept })).toMatchObject({ status: 504 })
-    await tried.promise
-    expect(await call(server, { path: '/quick', connection: kept })).toMatchObject({ status: 200, body: 'quick' })
-    kept.close()
-  })
+  test.each(Object.entries(lateStyles))(
+    'a handler that comes late with %s harms nobody',
+    async (_style, style) => {
+      const tried = deferred()
+      const app = new Framework()
+      app.use(deadline({ default: 60 }))
+      app.use(async (context) => {
+        if (context.path === '/quick') return void (context.body = 'quick')
+        await aborted(context.deadline.signal)
+        await stubborn(5)
+        setTimeout(tried.resolve, 15)
+        await style(context)
+      })
+      await using server = await serve(app)
+      const kept = connection(server)
+      expect(await call(server, { connection: kept })).toMatchObject({ status: 504 })
+      await tried.promise
+      expect(await call(server, { path: '/quick', connection: kept })).toMatchObject({
+        status: 200,
+        body: 'quick',
+      })
+      kept.close()
+    },
+  )
 
   test('a late body that is a stream is destroyed, and counted', async () => {
     const late = deferred()
@@ -158,14 +164,17 @@ describe.each(frameworks)('%s with other middleware', (_name, Framework) => {
     'koa-body with files': { parser: koaBody({ multipart: true }), call: upload },
     '@koa/multer': { parser: multer().single('file') as unknown as Middleware, call: upload },
   }
-  test.each(Object.entries(parsers))('the ambient deadline is there after %s', async (_parser, { parser, call: sent }) => {
-    const app = new Framework()
-    app.use(deadline())
-    app.use(parser)
-    app.use((context) => void (context.body = String(currentDeadline() === context.deadline)))
-    await using server = await serve(app)
-    expect(await call(server, { method: 'POST', ...sent })).toMatchObject({ status: 200, body: 'true' })
-  })
+  test.each(Object.entries(parsers))(
+    'the ambient deadline is there after %s',
+    async (_parser, { parser, call: sent }) => {
+      const app = new Framework()
+      app.use(deadline())
+      app.use(parser)
+      app.use((context) => void (context.body = String(currentDeadline() === context.deadline)))
+      await using server = await serve(app)
+      expect(await call(server, { method: 'POST', ...sent })).toMatchObject({ status: 200, body: 'true' })
+    },
+  )
 
   test.each(['in front of it', 'behind it'])('a compressor %s lets the 504 through', async (where) => {
     const app = new Framework()

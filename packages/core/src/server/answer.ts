@@ -20,12 +20,16 @@ export interface Problem {
 }
 
 /** Our error as an RFC 9457 problem; `extra` members are added as they are. */
-export function problemOf(error: TimeBudgetError, extra: Readonly<Record<string, string | number>> = {}): Problem {
+export function problemOf(
+  error: TimeBudgetError,
+  extra: Readonly<Record<string, string | number>> = {},
+): Problem {
   const problem: Record<string, string | number> = { code: error.code, outcome: error.outcome }
   if (error.operation !== undefined) problem['operation'] = error.operation
   for (const member of ['budget', 'elapsed', 'remaining'] as const) {
     const milliseconds = error[member]
-    if (milliseconds !== undefined && Number.isFinite(milliseconds)) problem[member] = Math.round(milliseconds)
+    if (milliseconds !== undefined && Number.isFinite(milliseconds))
+      problem[member] = Math.round(milliseconds)
   }
   const status = error.status
   return {
@@ -63,7 +67,13 @@ export function answerFor(
 
 /** 400 for a header that cannot be read, where the options ask for it. */
 export function malformedAnswer(header: string): Answer {
-  const body = { type: 'about:blank', title: 'Bad Request', status: 400, detail: `${header} cannot be read`, header }
+  const body = {
+    type: 'about:blank',
+    title: 'Bad Request',
+    status: 400,
+    detail: `${header} cannot be read`,
+    header,
+  }
   return { status: 400, headers: { 'content-type': 'application/problem+json' }, body: JSON.stringify(body) }
 }
 

@@ -85,7 +85,8 @@ export class ClientWatch {
   #how(): string {
     if (isHttp2(this.#request)) return `h2_rst_${http2StreamOf(this.#response)?.rstCode ?? 0}`
     const failure = this.#socket?.errored ?? null
-    if (failure !== null && 'code' in failure && failure.code === 'ERR_HTTP_REQUEST_TIMEOUT') return 'server_request_timeout'
+    if (failure !== null && 'code' in failure && failure.code === 'ERR_HTTP_REQUEST_TIMEOUT')
+      return 'server_request_timeout'
     // destroying a response destroys its socket for the same reason
     if (failure !== null) return failure === this.#response.errored ? 'server_closed' : 'client_reset'
     return this.#socket?.readableEnded === true ? 'client_fin' : 'server_closed'

@@ -17,7 +17,8 @@ export class BegunBody {
   begin(head: ResponseHead): void {
     // what a compressor writes are no events any more
     const isPlain = (head.get('content-encoding') ?? 'identity') === 'identity'
-    this.#isEventStream = isPlain && head.get('content-type')?.toLowerCase().startsWith('text/event-stream') === true
+    this.#isEventStream =
+      isPlain && head.get('content-type')?.toLowerCase().startsWith('text/event-stream') === true
   }
 
   written(chunk: unknown): void {

@@ -23,7 +23,10 @@ export function withDeadline(listener: RequestListener, options?: ServerOptions)
     } catch (error) {
       if (open.fail(error)) return
       if (!open.answered) throw error
-      process.emitWarning(`a listener failed after its request had been answered: ${String(error)}`, 'TimeBudgetWarning')
+      process.emitWarning(
+        `a listener failed after its request had been answered: ${String(error)}`,
+        'TimeBudgetWarning',
+      )
     }
   }
 }

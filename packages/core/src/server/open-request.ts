@@ -295,7 +295,10 @@ export class OpenRequest implements DeadlineWatcher, ClientObserver, ResponseKee
   }
 }
 
-function sourceOf(source: DeadlineSource, { isTightened }: { readonly isTightened: boolean }): DeadlineSource {
+function sourceOf(
+  source: DeadlineSource,
+  { isTightened }: { readonly isTightened: boolean },
+): DeadlineSource {
   return isTightened ? 'route' : source
 }
 

@@ -111,7 +111,11 @@ export function resolveServerOptions(options: ServerOptions = {}): ResolvedServe
     skewTolerance: parseDuration(options.skewTolerance ?? '50ms', 'skewTolerance'),
     malformed: oneOf<'ignore' | 'reject'>('malformed', options.malformed ?? 'ignore', ['ignore', 'reject']),
     late: oneOf<'replace' | 'send'>('late', options.late ?? 'replace', ['replace', 'send']),
-    serverTiming: oneOf<boolean | 'peers'>('serverTiming', options.serverTiming ?? 'peers', [true, false, 'peers']),
+    serverTiming: oneOf<boolean | 'peers'>('serverTiming', options.serverTiming ?? 'peers', [
+      true,
+      false,
+      'peers',
+    ]),
     onExceeded: optionalFunction('onExceeded', options.onExceeded),
     shutdown: resolveShutdown(options, clock),
     clock,
@@ -122,7 +126,9 @@ function resolveAccept(accept: readonly CodecName[] = defaultAccept): readonly C
   if (!Array.isArray(accept)) throw new TypeError('accept: expected a list of codec names')
   for (const name of accept) {
     if (!Object.hasOwn(codecs, name)) {
-      throw new TypeError(`accept: no codec is called '${String(name)}'; there are ${Object.keys(codecs).join(', ')}`)
+      throw new TypeError(
+        `accept: no codec is called '${String(name)}'; there are ${Object.keys(codecs).join(', ')}`,
+      )
     }
   }
   return [...accept]

@@ -25,7 +25,7 @@ export class ResponseHead {
   }
 
   #given(): object | undefined {
-    return this.#arguments.findLast((argument) => typeof argument === 'object' && argument !== null) as object | undefined
+    return this.#arguments.findLast((argument) => typeof argument === 'object' && argument !== null)
   }
 }
 
@@ -39,7 +39,10 @@ function valueIn(headers: object | undefined, name: string): string | undefined 
 
 function withHeader(headers: object, name: string, value: string): object {
   if (!Array.isArray(headers)) {
-    return { ...Object.fromEntries(Object.entries(headers).filter(([key]) => key.toLowerCase() !== name)), [name]: value }
+    return {
+      ...Object.fromEntries(Object.entries(headers).filter(([key]) => key.toLowerCase() !== name)),
+      [name]: value,
+    }
   }
   const list: readonly unknown[] = headers
   if (list.every((pair) => Array.isArray(pair))) {
@@ -50,5 +53,6 @@ function withHeader(headers: object, name: string, value: string): object {
 }
 
 function headerText(value: unknown): string | undefined {
-  return value === undefined ? undefined : Array.isArray(value) ? value.join(', ') : String(value)
+  if (Array.isArray(value)) return value.join(', ')
+  return typeof value === 'string' || typeof value === 'number' ? String(value) : undefined
 }

@@ -18,7 +18,11 @@ export class Shutdown {
     follow(signal, () => {
       const end = Deadline.after(grace, { clock, label: 'shutdownGrace' })
       const isOver = (): boolean => this.#running.size === 0
-      const reason = internals.watch(end, { isOver, deadlineEnded: () => this.#stopAll(grace) }, { hold: false })
+      const reason = internals.watch(
+        end,
+        { isOver, deadlineEnded: () => this.#stopAll(grace) },
+        { hold: false },
+      )
       if (reason !== undefined) this.#stopAll(grace)
     })
   }
@@ -38,7 +42,9 @@ export class Shutdown {
 
   #stopAll(grace: number): void {
     for (const request of this.#running) {
-      request.stop(new ShutdownError(`the server shut down and the grace of ${Math.round(grace)} ms has passed`))
+      request.stop(
+        new ShutdownError(`the server shut down and the grace of ${Math.round(grace)} ms has passed`),
+      )
     }
   }
 }

@@ -60,6 +60,7 @@ export function writeAnswer(
 
 /** Else whoever uploads could go on for ever, and whoever reads would take what came so far for the whole. */
 function stopUpload(request: IncomingMessage, response: ServerResponse): void {
-  if (request.listenerCount('error') > 0) request.destroy(new Error('the request was answered before its body had ended'))
+  if (request.listenerCount('error') > 0)
+    request.destroy(new Error('the request was answered before its body had ended'))
   http2StreamOf(response)?.close()
 }

@@ -139,7 +139,11 @@ function beginHttp1(port: number, options: Call & { connection: Connection }, re
   let incoming: IncomingMessage | undefined
   outgoing.on('response', (response) => {
     incoming = response
-    reception.begin({ status: response.statusCode ?? 0, statusText: response.statusMessage ?? '', headers: response.headers })
+    reception.begin({
+      status: response.statusCode ?? 0,
+      statusText: response.statusMessage ?? '',
+      headers: response.headers,
+    })
     response.on('data', (chunk: Buffer) => reception.take(chunk))
     response.on('end', () => {
       if (response.complete) reception.complete()

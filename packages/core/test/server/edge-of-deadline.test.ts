@@ -23,7 +23,7 @@ for (const host of [nodeHttp, nodeHttp2]) {
       expect(body).toMatch(status === 200 ? /^an answer$/ : /DEADLINE_EXCEEDED/)
       statuses.add(status)
     }
-    expect([...statuses].toSorted()).toEqual([200, 504])
+    expect(statuses).toEqual(new Set([200, 504]))
     kept.close()
     await server.close()
   })

@@ -1,7 +1,9 @@
 import type { Call } from './client.ts'
 
 /** A multipart form: a short value is a field, a long one a file. */
-export function formOf(values: Readonly<Record<string, string>>): Required<Pick<Call, 'method' | 'headers' | 'body'>> {
+export function formOf(
+  values: Readonly<Record<string, string>>,
+): Required<Pick<Call, 'method' | 'headers' | 'body'>> {
   const boundary = '----boundary'
   const parts = Object.entries(values).map(([name, value]) => {
     const isFile = value.length > 100

@@ -1,6 +1,7 @@
 import { once } from 'node:events'
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http'
-import { createServer as createHttp2Server, type Http2Server } from 'node:http2'
+import { createServer as createHttp2Server } from 'node:http2'
+import type { Http2Server, Http2ServerRequest, Http2ServerResponse } from 'node:http2'
 import type { AddressInfo } from 'node:net'
 import { currentDeadline, type Deadline } from '@timebudget/core'
 import { deadlineOf, withDeadline } from '@timebudget/core/server'
@@ -18,7 +19,12 @@ export const nodeHttp2: Host = {
   listen: (app) => listenOn(createHttp2Server(asHttp2Listener(listenerOf(app)))),
 }
 
-function listenerOf({ handler, options, inner, parsesJson }: App): (request: IncomingMessage, response: ServerResponse) => void {
+function listenerOf({
+  handler,
+  options,
+  inner,
+  parsesJson,
+}: App): (request: IncomingMessage, response: ServerResponse) => void {
   const answer = async (request: IncomingMessage, response: ServerResponse): Promise<void> => {
     if (parsesJson === true) for await (const _chunk of request);
     const result = await handler({ request, response, deadline: deadlineFor(request) })
@@ -37,7 +43,7 @@ export function deadlineFor(request: IncomingMessage): Deadline {
 /** Node's HTTP/2 objects have the shape of those of HTTP/1, by another name. */
 export function asHttp2Listener(
   listener: (request: IncomingMessage, response: ServerResponse) => void,
-): Parameters<typeof createHttp2Server>[0] & ((request: never, response: never) => void) {
+): (request: Http2ServerRequest, response: Http2ServerResponse) => void {
   return listener as never
 }
 

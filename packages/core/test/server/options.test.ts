@@ -28,7 +28,17 @@ describe('the options of a server', () => {
   })
 
   test('may be given as undefined, which means the default', () => {
-    const names = ['default', 'max', 'floor', 'accept', 'ambient', 'trust', 'late', 'serverTiming', 'shutdownSignal'] as const
+    const names = [
+      'default',
+      'max',
+      'floor',
+      'accept',
+      'ambient',
+      'trust',
+      'late',
+      'serverTiming',
+      'shutdownSignal',
+    ] as const
     const unset: ServerOptions = Object.fromEntries(names.map((name) => [name, undefined]))
     const { trust: _trust, ...resolved } = resolveServerOptions(unset)
     const { trust: _otherTrust, ...defaults } = resolveServerOptions()
@@ -36,7 +46,13 @@ describe('the options of a server', () => {
   })
 
   test('read durations as numbers and as text', () => {
-    const options: ServerOptions = { default: '800ms', max: '2m', floor: '1.5s', reserve: 20, skewTolerance: '1s' }
+    const options: ServerOptions = {
+      default: '800ms',
+      max: '2m',
+      floor: '1.5s',
+      reserve: 20,
+      skewTolerance: '1s',
+    }
     expect(resolveServerOptions(options)).toMatchObject({
       budget: 800,
       max: 120_000,

@@ -46,7 +46,9 @@ describe('withDeadline()', () => {
   })
 
   test('takes a listener that returns nothing', async () => {
-    const { port, close } = await listenOn(createServer(withDeadline((_request, response) => void response.end('done'))))
+    const { port, close } = await listenOn(
+      createServer(withDeadline((_request, response) => void response.end('done'))),
+    )
     expect(await call({ port, protocol: 'http/1.1' })).toMatchObject({ status: 200, body: 'done' })
     await close()
   })
@@ -89,28 +91,31 @@ import { createServer as createHttp2Server } from 'node:http2'
   })
 })
 
-test.each(['http/1.1', 'h2'] as const)('a request that gets its deadline only after its client has left is over at once, over %s', async (protocol) => {
-  const entered = deferred()
-  const finished = deferred<RequestFinished>()
-  const stop = requestFinished.subscribe(finished.resolve)
-  let isHandled = false
-  const inner = withDeadline(() => {
-    isHandled = true
-  })
-  const listener = async (request: IncomingMessage, response: ServerResponse): Promise<void> => {
-    entered.resolve()
-    await once(response, 'close')
-    await new Promise(setImmediate)
-    inner(request, response)
-  }
-  const { port, close } = await listenOn(
-    protocol === 'h2' ? createHttp2Server(asHttp2Listener(listener)) : createServer(listener),
-  )
-  const calling = begin({ port, protocol })
-  await entered.promise
-  calling.leave()
-  expect(await finished.promise).toMatchObject({ outcome: 'client_closed', status: undefined })
-  expect(isHandled).toBe(false)
-  stop()
-  await close()
-})
+test.each(['http/1.1', 'h2'] as const)(
+  'a request that gets its deadline only after its client has left is over at once, over %s',
+  async (protocol) => {
+    const entered = deferred()
+    const finished = deferred<RequestFinished>()
+    const stop = requestFinished.subscribe(finished.resolve)
+    let isHandled = false
+    const inner = withDeadline(() => {
+      isHandled = true
+    })
+    const listener = async (request: IncomingMessage, response: ServerResponse): Promise<void> => {
+      entered.resolve()
+      await once(response, 'close')
+      await new Promise(setImmediate)
+      inner(request, response)
+    }
+    const { port, close } = await listenOn(
+      protocol === 'h2' ? createHttp2Server(asHttp2Listener(listener)) : createServer(listener),
+    )
+    const calling = begin({ port, protocol })
+    await entered.promise
+    calling.leave()
+    expect(await finished.promise).toMatchObject({ outcome: 'client_closed', status: undefined })
+    expect(isHandled).toBe(false)
+    stop()
+    await close()
+  },
+)

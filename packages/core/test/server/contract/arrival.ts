@@ -11,7 +11,12 @@ export function arrivalContract(host: Host): void {
     test('is the default where the caller says nothing', async () => {
       await using server = await serve(host, { handler: showBudget, options: { default: '1.2s' } })
       expect(await call(server)).toMatchObject({ status: 200, body: '1200' })
-      expect(await server.finished.nth(1)).toMatchObject({ source: 'default', clamped: false, outcome: 'ok', status: 200 })
+      expect(await server.finished.nth(1)).toMatchObject({
+        source: 'default',
+        clamped: false,
+        outcome: 'ok',
+        status: 200,
+      })
     })
 
     test('is five seconds without any options', async () => {
@@ -50,7 +55,9 @@ export function arrivalContract(host: Host): void {
 
     test('ends by the reserve before that of the caller', async () => {
       await using server = await serve(host, { handler: showBudget, options: { reserve: 300 } })
-      expect(await call(server, { headers: { 'x-request-timeout-ms': '1000' } })).toMatchObject({ body: '700' })
+      expect(await call(server, { headers: { 'x-request-timeout-ms': '1000' } })).toMatchObject({
+        body: '700',
+      })
     })
 
     test('is read from the accepted headers only', async () => {
@@ -61,7 +68,10 @@ export function arrivalContract(host: Host): void {
 
     test('is not up to a caller who is not trusted', async () => {
       await using server = await serve(host, { handler: showBudget, options: { trust: 'ignore' } })
-      expect(await call(server, { headers: { 'x-request-timeout-ms': '0' } })).toMatchObject({ status: 200, body: '5000' })
+      expect(await call(server, { headers: { 'x-request-timeout-ms': '0' } })).toMatchObject({
+        status: 200,
+        body: '5000',
+      })
     })
 
     test('is up to those callers whom a function trusts, and to none if it fails', async () => {
@@ -72,8 +82,13 @@ export function arrivalContract(host: Host): void {
       await using server = await serve(host, { handler: showBudget, options: { trust } })
       const headers = { 'x-request-timeout-ms': '700' }
       expect(await call(server, { headers })).toMatchObject({ body: '5000' })
-      expect(await call(server, { headers: { ...headers, 'x-inside': 'yes' } })).toMatchObject({ body: '700' })
-      expect(await call(server, { headers: { ...headers, 'x-fail': 'yes' } })).toMatchObject({ status: 200, body: '5000' })
+      expect(await call(server, { headers: { ...headers, 'x-inside': 'yes' } })).toMatchObject({
+        body: '700',
+      })
+      expect(await call(server, { headers: { ...headers, 'x-fail': 'yes' } })).toMatchObject({
+        status: 200,
+        body: '5000',
+      })
     })
   })
 
@@ -106,12 +121,17 @@ export function arrivalContract(host: Host): void {
       expect(reply.headers['x-deadline-outcome']).toBe('short_circuited')
       expect(JSON.parse(reply.body)).toMatchObject({ code: 'BUDGET_TOO_SMALL', remaining: 399 })
       expect(server.entered.all).toHaveLength(0)
-      expect(await call(server, { headers: { 'x-request-timeout-ms': '400' } })).toMatchObject({ status: 200 })
+      expect(await call(server, { headers: { 'x-request-timeout-ms': '400' } })).toMatchObject({
+        status: 200,
+      })
     })
 
     test('is refused by what a learned floor says at that moment', async () => {
       let learned = 100
-      await using server = await serve(host, { handler: showBudget, options: { floor: { current: () => learned } } })
+      await using server = await serve(host, {
+        handler: showBudget,
+        options: { floor: { current: () => learned } },
+      })
       const headers = { 'x-request-timeout-ms': '500' }
       expect(await call(server, { headers })).toMatchObject({ status: 200 })
       learned = 600
@@ -126,7 +146,10 @@ export function arrivalContract(host: Host): void {
     })
 
     test('gets its 504 even if the default leaves it no time at all', async () => {
-      await using server = await serve(host, { handler: () => new Promise(() => {}), options: { default: 0 } })
+      await using server = await serve(host, {
+        handler: () => new Promise(() => {}),
+        options: { default: 0 },
+      })
       expect(await call(server)).toMatchObject({ status: 504 })
       expect(server.entered.all).toHaveLength(0)
     })
@@ -134,7 +157,11 @@ export function arrivalContract(host: Host): void {
     test('gets no body if it asked with HEAD', async () => {
       await using server = await serve(host, { handler: showBudget })
       const reply = await call(server, { method: 'HEAD', headers: { 'x-request-timeout-ms': '0' } })
-      expect(reply).toMatchObject({ status: 504, body: '', headers: { 'x-deadline-outcome': 'deadline_exceeded' } })
+      expect(reply).toMatchObject({
+        status: 504,
+        body: '',
+        headers: { 'x-deadline-outcome': 'deadline_exceeded' },
+      })
       expect(await call(server, { method: 'HEAD' })).toMatchObject({ status: 200, body: '' })
     })
   })

@@ -27,17 +27,24 @@ export function begunResponseContract(host: Host): void {
       'before the first event': [''],
       'after a comment': [':\n\n'],
     }
-    test.each(Object.entries(whole))('ends with an error event as an event stream, %s', async (_when, parts) => {
-      const handler = streaming('text/event-stream; charset=utf-8', parts)
-      await using server = await serve(host, { handler, options, isRaw: true })
-      const reply = await call(server)
-      const sent = Buffer.concat(parts.map((part) => Buffer.from(part))).toString()
-      expect(reply.status).toBe(200)
-      expect(reply.body.startsWith(`${sent}event: error\ndata: `)).toBe(true)
-      const [, data = ''] = /event: error\ndata: (.*)\n\n$/.exec(reply.body) ?? []
-      expect(JSON.parse(data)).toMatchObject({ code: 'DEADLINE_EXCEEDED', outcome: 'deadline_exceeded', status: 504 })
-      expect(await server.finished.nth(1)).toMatchObject({ outcome: 'deadline_exceeded', status: 200 })
-    })
+    test.each(Object.entries(whole))(
+      'ends with an error event as an event stream, %s',
+      async (_when, parts) => {
+        const handler = streaming('text/event-stream; charset=utf-8', parts)
+        await using server = await serve(host, { handler, options, isRaw: true })
+        const reply = await call(server)
+        const sent = Buffer.concat(parts.map((part) => Buffer.from(part))).toString()
+        expect(reply.status).toBe(200)
+        expect(reply.body.startsWith(`${sent}event: error\ndata: `)).toBe(true)
+        const [, data = ''] = /event: error\ndata: (.*)\n\n$/.exec(reply.body) ?? []
+        expect(JSON.parse(data)).toMatchObject({
+          code: 'DEADLINE_EXCEEDED',
+          outcome: 'deadline_exceeded',
+          status: 504,
+        })
+        expect(await server.finished.nth(1)).toMatchObject({ outcome: 'deadline_exceeded', status: 200 })
+      },
+    )
 
     test('ends with an error event while the request is still uploading', async () => {
       const handler = streaming('text/event-stream', ['data: 1\n\n'])
@@ -48,8 +55,14 @@ export function begunResponseContract(host: Host): void {
     })
 
     const broken: readonly (readonly [string, Handler])[] = [
-      ['as an event stream in the midst of an event', streaming('text/event-stream', ['data: 1\n\n', 'data: 2'])],
-      ['as an event stream that is compressed', streaming('text/event-stream', ['data: 1\n\n'], { 'content-encoding': 'gzip' })],
+      [
+        'as an event stream in the midst of an event',
+        streaming('text/event-stream', ['data: 1\n\n', 'data: 2']),
+      ],
+      [
+        'as an event stream that is compressed',
+        streaming('text/event-stream', ['data: 1\n\n'], { 'content-encoding': 'gzip' }),
+      ],
       ['as lines of JSON', streaming('application/x-ndjson', ['{"a":1}\n'])],
       ['as a text', streaming('text/plain', ['a text\n\n'])],
       ['with a length', streaming('text/plain', ['a text'], { 'content-length': '1000' })],
@@ -84,20 +97,23 @@ export function begunResponseContract(host: Host): void {
       for (;;) yield contentType === 'text/event-stream' ? `data: ${text}\n\n` : text
     }
 
-    test.each(['text/plain', 'text/event-stream'])('breaks off as %s that its client does not read, and so does its source', async (type) => {
-      const source = Readable.from(endless(type))
-      const closed = new Promise((resolve) => source.once('close', resolve))
-      const handler: Handler = async ({ response }) => {
-        response.setHeader('content-type', type)
-        await pipeline(source, response).catch(() => {})
-      }
-      await using server = await serve(host, { handler, options, isRaw: true })
-      const calling = begin(server)
-      await calling.head
-      calling.pause()
-      await closed
-      expect(await server.finished.nth(1)).toMatchObject({ outcome: 'deadline_exceeded', status: 200 })
-      calling.leave()
-    })
+    test.each(['text/plain', 'text/event-stream'])(
+      'breaks off as %s that its client does not read, and so does its source',
+      async (type) => {
+        const source = Readable.from(endless(type))
+        const closed = new Promise((resolve) => source.once('close', resolve))
+        const handler: Handler = async ({ response }) => {
+          response.setHeader('content-type', type)
+          await pipeline(source, response).catch(() => {})
+        }
+        await using server = await serve(host, { handler, options, isRaw: true })
+        const calling = begin(server)
+        await calling.head
+        calling.pause()
+        await closed
+        expect(await server.finished.nth(1)).toMatchObject({ outcome: 'deadline_exceeded', status: 200 })
+        calling.leave()
+      },
+    )
   })
 }

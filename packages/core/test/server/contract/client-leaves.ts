@@ -66,7 +66,10 @@ export function clientLeavesContract(host: Host): void {
       calling.leave()
       await expectClientClosed(server)
       await call(server, { headers: { 'x-request-timeout-ms': '0' } })
-      expect(server.finished.all.map(({ outcome }) => outcome)).toEqual(['client_closed', 'deadline_exceeded'])
+      expect(server.finished.all.map(({ outcome }) => outcome)).toEqual([
+        'client_closed',
+        'deadline_exceeded',
+      ])
       expect((await server.finished.nth(1)).status).toBe(scene.handler === eventStream ? 200 : undefined)
     })
 
@@ -126,22 +129,25 @@ export function clientLeavesContract(host: Host): void {
       expect(server.finished.all).toHaveLength(20)
     })
 
-    test.runIf(host.protocol === 'http/1.1')('never aborts a signal, with twenty requests sent ahead', async () => {
-      const handler: Handler = async ({ deadline }) => {
-        void deadline.signal
-        await sleep(10)
-        return 'done'
-      }
-      await using server = await serve(host, { handler, options })
-      const socket = connect(server.port, 'localhost')
-      socket.resume()
-      socket.write('GET / HTTP/1.1\r\nhost: a\r\n\r\n'.repeat(20))
-      await server.finished.nth(20)
-      const closed = once((await server.entered.nth(1)).request.socket, 'close')
-      socket.end()
-      await closed
-      expectNoAbort(server)
-    })
+    test.runIf(host.protocol === 'http/1.1')(
+      'never aborts a signal, with twenty requests sent ahead',
+      async () => {
+        const handler: Handler = async ({ deadline }) => {
+          void deadline.signal
+          await sleep(10)
+          return 'done'
+        }
+        await using server = await serve(host, { handler, options })
+        const socket = connect(server.port, 'localhost')
+        socket.resume()
+        socket.write('GET / HTTP/1.1\r\nhost: a\r\n\r\n'.repeat(20))
+        await server.finished.nth(20)
+        const closed = once((await server.entered.nth(1)).request.socket, 'close')
+        socket.end()
+        await closed
+        expectNoAbort(server)
+      },
+    )
 
     test('aborts nothing by having sent a body', async () => {
       const handler: Handler = async ({ deadline }) => {
@@ -177,13 +183,17 @@ export function clientLeavesContract(host: Host): void {
       await using server = await serve(host, { handler, options, isRaw: true })
       await expect(call(server)).rejects.toThrow()
       const finished = await server.finished.nth(1)
-      if (host.protocol === 'http/1.1') expect(finished).toMatchObject({ outcome: 'cancelled', goneBy: undefined })
+      if (host.protocol === 'http/1.1')
+        expect(finished).toMatchObject({ outcome: 'cancelled', goneBy: undefined })
       const { deadline } = await server.entered.nth(1)
       expect(deadline.signal.aborted).toBe(true)
     })
 
     test('is served as before after another one has left', async () => {
-      await using server = await serve(host, { handler: (exchange) => (exchange.request.url === '/hang' ? forever() : quick(exchange)), options })
+      await using server = await serve(host, {
+        handler: (exchange) => (exchange.request.url === '/hang' ? forever() : quick(exchange)),
+        options,
+      })
       const calling = begin(server, { path: '/hang' })
       await server.entered.nth(1)
       calling.leave()

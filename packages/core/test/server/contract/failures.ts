@@ -13,21 +13,36 @@ import { forever } from '../waiting.ts'
 /** Errors of ours that a handler lets through. */
 export function failureContract(host: Host): void {
   describe('an error of ours that a handler lets through', () => {
-    const failing = (error: Error): Handler => () => Promise.reject(error)
+    const failing =
+      (error: Error): Handler =>
+      () =>
+        Promise.reject(error)
 
     test('is answered with its status, outcome and fields', async () => {
-      const error = new BudgetTooSmallError('it needs more', { operation: 'generate', budget: 500, elapsed: 400, remaining: 100 })
+      const error = new BudgetTooSmallError('it needs more', {
+        operation: 'generate',
+        budget: 500,
+        elapsed: 400,
+        remaining: 100,
+      })
       await using server = await serve(host, { handler: failing(error) })
       const reply = await call(server)
       expect(reply).toMatchObject({ status: 504, headers: { 'x-deadline-outcome': 'short_circuited' } })
       if (host.answersErrors === false) return
       expect(reply.headers['content-type']).toBe('application/problem+json')
-      expect(JSON.parse(reply.body)).toMatchObject({ code: 'BUDGET_TOO_SMALL', operation: 'generate', remaining: 100 })
+      expect(JSON.parse(reply.body)).toMatchObject({
+        code: 'BUDGET_TOO_SMALL',
+        operation: 'generate',
+        remaining: 100,
+      })
       expect(await server.finished.nth(1)).toMatchObject({ outcome: 'short_circuited', status: 504 })
     })
 
     test('says when to come again', async () => {
-      for (const error of [new OverloadedError('full', { retryAfter: 1500 }), new CircuitOpenError('open', { retryAfter: 2000 })]) {
+      for (const error of [
+        new OverloadedError('full', { retryAfter: 1500 }),
+        new CircuitOpenError('open', { retryAfter: 2000 }),
+      ]) {
         await using server = await serve(host, { handler: failing(error) })
         expect(await call(server)).toMatchObject({ status: 503, headers: { 'retry-after': '2' } })
       }
@@ -37,7 +52,10 @@ export function failureContract(host: Host): void {
       const error = new Error('request failed', { cause: new UpstreamError('no answer') })
       await using server = await serve(host, { handler: failing(error) })
       if (host.answersErrors === false) return
-      expect(await call(server)).toMatchObject({ status: 502, headers: { 'x-deadline-outcome': 'upstream_error' } })
+      expect(await call(server)).toMatchObject({
+        status: 502,
+        headers: { 'x-deadline-outcome': 'upstream_error' },
+      })
     })
 
     test('may be an operation’s timeout, while the request itself had time', async () => {

@@ -58,29 +58,38 @@ export function lateAnswerContract(host: Host): void {
       const kept = connection(server)
       expect(await call(server, { connection: kept })).toMatchObject({ status: 504 })
       await server.late.nth(1)
-      expect(await call(server, { connection: kept, path: '/quick' })).toMatchObject({ status: 200, body: 'quick' })
+      expect(await call(server, { connection: kept, path: '/quick' })).toMatchObject({
+        status: 200,
+        body: 'quick',
+      })
       kept.close()
       expect(server.late.all).toHaveLength(1)
       expect(server.late.all[0]).toMatchObject({ kind: 'answer' })
     })
 
-    test.each(Object.keys(lateStyles))('may well try with %s: the next request on its connection is served', async (style) => {
-      const tried = deferred()
-      const handler: Handler = async (exchange) => {
-        if (exchange.request.url === '/quick') return void exchange.response.end('quick')
-        await aborted(exchange.deadline.signal)
-        await lateStyles[style]?.(exchange)
-        await stubborn(10)
-        tried.resolve()
-      }
-      await using server = await serve(host, { handler, options, isRaw: true })
-      const kept = connection(server)
-      expect(await call(server, { connection: kept })).toMatchObject({ status: 504 })
-      await tried.promise
-      expect(await call(server, { connection: kept, path: '/quick' })).toMatchObject({ status: 200, body: 'quick' })
-      kept.close()
-      expect(server.finished.all.map(({ outcome }) => outcome)).toEqual(['deadline_exceeded', 'ok'])
-    })
+    test.each(Object.keys(lateStyles))(
+      'may well try with %s: the next request on its connection is served',
+      async (style) => {
+        const tried = deferred()
+        const handler: Handler = async (exchange) => {
+          if (exchange.request.url === '/quick') return void exchange.response.end('quick')
+          await aborted(exchange.deadline.signal)
+          await lateStyles[style]?.(exchange)
+          await stubborn(10)
+          tried.resolve()
+        }
+        await using server = await serve(host, { handler, options, isRaw: true })
+        const kept = connection(server)
+        expect(await call(server, { connection: kept })).toMatchObject({ status: 504 })
+        await tried.promise
+        expect(await call(server, { connection: kept, path: '/quick' })).toMatchObject({
+          status: 200,
+          body: 'quick',
+        })
+        kept.close()
+        expect(server.finished.all.map(({ outcome }) => outcome)).toEqual(['deadline_exceeded', 'ok'])
+      },
+    )
 
     test('may fail late without any harm', async () => {
       const failed = deferred()
@@ -130,7 +139,10 @@ export function lateAnswerContract(host: Host): void {
 
     test('does not reach the client with its answer', async () => {
       await using server = await serve(host, { handler, options })
-      expect(await call(server)).toMatchObject({ status: 504, headers: { 'x-deadline-outcome': 'deadline_exceeded' } })
+      expect(await call(server)).toMatchObject({
+        status: 504,
+        headers: { 'x-deadline-outcome': 'deadline_exceeded' },
+      })
       expect(await server.late.nth(1)).toMatchObject({ kind: 'answer' })
       expect(await server.finished.nth(1)).toMatchObject({ outcome: 'deadline_exceeded', status: 504 })
     })
@@ -146,7 +158,10 @@ export function lateAnswerContract(host: Host): void {
 
   test('an upload that takes longer than the deadline gets its 504 while it goes on', async () => {
     await using server = await serve(host, { handler: forever, options, isRaw: true })
-    const calling = begin(server, { isUploading: true, headers: { 'content-type': 'application/octet-stream' } })
+    const calling = begin(server, {
+      isUploading: true,
+      headers: { 'content-type': 'application/octet-stream' },
+    })
     const uploading = setInterval(() => calling.write('x'.repeat(1000)), 10)
     const reply = await calling.reply.finally(() => clearInterval(uploading))
     expect(reply.status).toBe(504)

@@ -75,7 +75,10 @@ export function ownAnswerContract(host: Host): void {
     test('has no body where its status allows none, or the request is a HEAD', async () => {
       await using empty = await serve(host, { handler: forever, options: answering(() => ({ status: 204 })) })
       expect(await call(empty)).toMatchObject({ status: 204, body: '' })
-      await using server = await serve(host, { handler: forever, options: answering(() => ({ body: 'sorry' })) })
+      await using server = await serve(host, {
+        handler: forever,
+        options: answering(() => ({ body: 'sorry' })),
+      })
       expect(await call(server, { method: 'HEAD' })).toMatchObject({ status: 504, body: '' })
     })
   })

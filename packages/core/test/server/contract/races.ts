@@ -49,7 +49,9 @@ export function raceContract(host: Host): void {
       }
       await server.finished.nth(rounds)
       const ok = server.finished.all.filter(({ outcome, status }) => outcome === 'ok' && status === 200)
-      const exceeded = server.finished.all.filter(({ outcome, status }) => outcome === 'deadline_exceeded' && status === 504)
+      const exceeded = server.finished.all.filter(
+        ({ outcome, status }) => outcome === 'deadline_exceeded' && status === 504,
+      )
       expect({ 200: ok.length, 504: exceeded.length }).toEqual(counted)
       expect(server.finished.all).toHaveLength(rounds)
     })

@@ -47,7 +47,10 @@ export function shutdownContract(host: Host): void {
 
     test('refuses new requests, before it and after it', async () => {
       const shutdown = new AbortController()
-      await using server = await serve(host, { handler: () => 'done', options: { shutdownSignal: shutdown.signal } })
+      await using server = await serve(host, {
+        handler: () => 'done',
+        options: { shutdownSignal: shutdown.signal },
+      })
       expect(await call(server)).toMatchObject({ status: 200 })
       shutdown.abort()
       const reply = await call(server)
@@ -76,7 +79,8 @@ export function shutdownContract(host: Host): void {
 
     test('is one listener on its signal, however many requests there are', async () => {
       const shutdown = new AbortController()
-      const handler = ({ deadline }: { deadline: { signal: AbortSignal } }): string => String(deadline.signal.aborted)
+      const handler = ({ deadline }: { deadline: { signal: AbortSignal } }): string =>
+        String(deadline.signal.aborted)
       await using server = await serve(host, { handler, options: { shutdownSignal: shutdown.signal } })
       await Promise.all(Array.from({ length: 30 }, () => call(server)))
       expect(getEventListeners(shutdown.signal, 'abort')).toHaveLength(1)

@@ -10,21 +10,39 @@ export function tighteningContract(host: Host): void {
     const show = ({ deadline }: Exchange): string => String(Math.round(deadline.budget / 100) * 100)
 
     test('gives less time', async () => {
-      const handler = (exchange: Exchange): string => `${show(exchange)} ${currentDeadline() === exchange.deadline}`
-      await using server = await serve(host, { handler, options: { default: '3s' }, inner: { default: '800ms' } })
+      const handler = (exchange: Exchange): string =>
+        `${show(exchange)} ${currentDeadline() === exchange.deadline}`
+      await using server = await serve(host, {
+        handler,
+        options: { default: '3s' },
+        inner: { default: '800ms' },
+      })
       expect(await call(server)).toMatchObject({ body: '800 true' })
       expect(await server.finished.nth(1)).toMatchObject({ source: 'route', outcome: 'ok' })
     })
 
     test('never gives more', async () => {
-      await using server = await serve(host, { handler: show, options: { default: '2s' }, inner: { default: '60s' } })
+      await using server = await serve(host, {
+        handler: show,
+        options: { default: '2s' },
+        inner: { default: '60s' },
+      })
       expect(await call(server)).toMatchObject({ body: '2000' })
-      expect(await call(server, { headers: { 'x-request-timeout-ms': '1000' } })).toMatchObject({ body: '1000' })
+      expect(await call(server, { headers: { 'x-request-timeout-ms': '1000' } })).toMatchObject({
+        body: '1000',
+      })
     })
 
     test('answers at its own end, once, and ends the whole request', async () => {
-      await using server = await serve(host, { handler: forever, options: { default: '5s' }, inner: { default: 60 } })
-      expect(await call(server)).toMatchObject({ status: 504, headers: { 'x-deadline-outcome': 'deadline_exceeded' } })
+      await using server = await serve(host, {
+        handler: forever,
+        options: { default: '5s' },
+        inner: { default: 60 },
+      })
+      expect(await call(server)).toMatchObject({
+        status: 504,
+        headers: { 'x-deadline-outcome': 'deadline_exceeded' },
+      })
       const { deadline } = await server.started.nth(1)
       expect(await aborted(deadline.signal)).toMatchObject({ code: 'DEADLINE_EXCEEDED' })
       expect(await server.finished.nth(1)).toMatchObject({ source: 'route', outcome: 'deadline_exceeded' })
@@ -32,18 +50,33 @@ export function tighteningContract(host: Host): void {
     })
 
     test('does not outlive the first', async () => {
-      await using server = await serve(host, { handler: forever, options: { default: 60 }, inner: { default: '5s' } })
+      await using server = await serve(host, {
+        handler: forever,
+        options: { default: 60 },
+        inner: { default: '5s' },
+      })
       expect(await call(server)).toMatchObject({ status: 504 })
     })
 
     test('has a floor of its own', async () => {
-      await using server = await serve(host, { handler: show, options: { default: 300 }, inner: { floor: '1s' } })
-      expect(await call(server)).toMatchObject({ status: 504, headers: { 'x-deadline-outcome': 'short_circuited' } })
+      await using server = await serve(host, {
+        handler: show,
+        options: { default: 300 },
+        inner: { floor: '1s' },
+      })
+      expect(await call(server)).toMatchObject({
+        status: 504,
+        headers: { 'x-deadline-outcome': 'short_circuited' },
+      })
       expect(server.entered.all).toHaveLength(0)
     })
 
     test('that leaves no time lets no handler in', async () => {
-      await using server = await serve(host, { handler: forever, options: { default: '5s' }, inner: { default: 0 } })
+      await using server = await serve(host, {
+        handler: forever,
+        options: { default: '5s' },
+        inner: { default: 0 },
+      })
       expect(await call(server)).toMatchObject({ status: 504 })
       expect(server.entered.all).toHaveLength(0)
     })
