@@ -7,6 +7,7 @@ import * as undici7 from 'undici'
 import * as undici6 from 'undici6'
 import { Deadline } from '@timebudget/core'
 import { slowUpstream } from '@timebudget/core/testing'
+import { type Fetch, wrapFetch } from '../src/fetch.ts'
 import { deadlineInterceptor, type InterceptorOptions } from '../src/undici.ts'
 import { codesOf, failureOf, onlyEntry, pause, underDeadline } from './support/calls.ts'
 import { serveHttp, serveRaw, type TestServer } from './support/servers.ts'
@@ -408,6 +409,18 @@ describe.each([
       expect(codesOf(failure)).toContain('DEADLINE_EXCEEDED')
       expect(deadline.elapsed()).toBeLessThan(250)
     })
+  })
+
+  test('wrapFetch over our own dispatcher is one operation, and writes once', async () => {
+    const seen: IncomingMessage[] = []
+    await using server = await noting(seen, () => ({ status: 200 }))
+    await using governed = govern(undici)
+    const fetch = wrapFetch(undici.fetch as unknown as Fetch)
+    await underDeadline(2_000, async (deadline) => {
+      await (await fetch(server.url, { dispatcher: governed.agent } as object as RequestInit)).text()
+      expect(onlyEntry(deadline)).toMatchObject({ name: 'fetch', outcome: 'ok' })
+    })
+    expect(seen[0]?.rawHeaders.filter((name) => name.toLowerCase() === absolute)).toHaveLength(1)
   })
 
   test('a mocked answer is an answer', async () => {
