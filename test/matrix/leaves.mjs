@@ -9,5 +9,7 @@ await operation('done', { deadline, timeout: '20m' }, () => 'done')
 await operation('failed', { deadline }, () => Promise.reject(new Error('refused'))).catch(() => undefined)
 startOperation('ended', { deadline }).end()
 startOperation('cancelled', { deadline }).deadline.cancel()
+// nearer than all before: the shared timer is set anew, for somebody who holds nobody
+Deadline.after('5m').signal.addEventListener('abort', () => undefined)
 operation('endless', {}, () => new Promise(() => undefined)).catch(() => undefined)
 process.stdout.write(JSON.stringify({ left: true }))
