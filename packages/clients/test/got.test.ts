@@ -1,4 +1,6 @@
 import { once } from 'node:events'
+import { createSecureServer, type ServerHttp2Session } from 'node:http2'
+import type { AddressInfo } from 'node:net'
 import { pipeline } from 'node:stream/promises'
 import { Writable } from 'node:stream'
 import got, { type Response, RequestError, type Request, TimeoutError } from 'got'
@@ -8,6 +10,7 @@ import { slowUpstream } from '@timebudget/core/testing'
 import { deadlineHooks } from '../src/got.ts'
 import { causesOf, codesOf, failureOf, onlyEntry, pause, underDeadline } from './support/calls.ts'
 import { textOf } from './support/got-calls.ts'
+import { selfSigned } from './support/self-signed.ts'
 import { deadUrl, serveHttp } from './support/servers.ts'
 
 const relative = 'x-request-timeout-ms'
@@ -392,4 +395,33 @@ test('options that got cannot read are reported by got', async () => {
     expect(await failureOf(governed('not a url'))).toMatchObject({ code: 'ERR_INVALID_URL' })
   })
   expect(() => deadlineHooks({ emit: ['x-soon' as never] })).toThrow(TypeError)
+})
+
+test('with HTTP/2 the stream of the call ends, and the next call works', async () => {
+  const seen: Array<{ readonly left: number; readonly closed: Promise<unknown> }> = []
+  const server = createSecureServer({ ...selfSigned }, () => undefined)
+  const sessions: ServerHttp2Session[] = []
+  server.on('session', (session) => sessions.push(session))
+  server.on('stream', (stream, headers) => {
+    stream.on('error', () => undefined)
+    seen.push({ left: Number(headers[relative]), closed: once(stream, 'close') })
+    if (headers[':path'] === '/fast') stream.end('done')
+  })
+  server.listen(0, '127.0.0.1')
+  await once(server, 'listening')
+  const url = `https://localhost:${(server.address() as AddressInfo).port}/`
+  const overHttp2 = governed.extend({
+    http2: true,
+    dnsLookupIpVersion: 4,
+    https: { rejectUnauthorized: false },
+  })
+  await underDeadline(400, async (deadline) => {
+    expect(await overHttp2(`${url}fast`).text()).toBe('done')
+    expect(await failureOf(overHttp2(url))).toBe(deadline.reason)
+  })
+  await seen[1]?.closed
+  expect(seen[1]?.left).toBeLessThanOrEqual(400)
+  await underDeadline(2_000, async () => expect(await overHttp2(`${url}fast`).text()).toBe('done'))
+  for (const session of sessions) session.destroy()
+  server.close()
 })
