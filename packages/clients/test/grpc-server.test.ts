@@ -191,11 +191,13 @@ describe.each(ways)('a server under $name', ({ serve }) => {
   )
 
   test('never aborts the signal because the work went well, nor ends what has been detached', async () => {
+    let deadline: Deadline | undefined
     let signal: AbortSignal | undefined
     const background = deferred<unknown>()
     await using server = await serve({
       ask: (call: Handled, respond: Respond) => {
-        signal = deadlineFromCall(call)?.signal
+        deadline = deadlineFromCall(call)
+        signal = deadline?.signal
         detach(() => void sleep(60).then(() => background.resolve(currentDeadline())))
         respond(null, 'yes')
       },
@@ -205,7 +207,10 @@ describe.each(ways)('a server under $name', ({ serve }) => {
     expect(await background.promise).toBeUndefined()
     await sleep(150)
     expect(signal?.aborted).toBe(false)
-    expect(outcomes()).toEqual(['ok'])
+    await client.ask('?', { deadline: Date.now() + 3_600_000 })
+    await expect.poll(outcomes).toEqual(['ok', 'ok'])
+    deadline?.cancel()
+    expect(signal?.aborted).toBe(false)
   })
 
   test('a client that cancels, or breaks its connection, is gone: once, and nothing is answered', async () => {
