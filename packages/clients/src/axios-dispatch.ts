@@ -85,7 +85,11 @@ export function axiosDispatcher(instance: AxiosInstance, resolved: Resolved): Ax
 function bareSender(instance: AxiosInstance): (config: Config) => Promise<AxiosResponse> {
   const bare = instance.create()
   for (const name of Object.keys(bare.defaults)) Reflect.deleteProperty(bare.defaults, name)
-  return (config) => bare.request({ ...config, transformRequest: [], transformResponse: [] })
+  return function sendBare(config) {
+    const { adapter } = config
+    if (typeof adapter === 'function') return adapter(config)
+    return bare.request({ ...config, transformRequest: [], transformResponse: [] })
+  }
 }
 
 /** The config of this attempt alone: what a plugin sends again carries no headers of an attempt before. */

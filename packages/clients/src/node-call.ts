@@ -17,16 +17,13 @@ export interface ReadNodeCall extends NodeCall {
 export function readNodeCall(args: readonly unknown[], defaultProtocol: string): ReadNodeCall | undefined {
   const [first, second] = args
   const given = typeof first === 'string' || first instanceof URL
-  if (given && !URL.canParse(String(first))) return undefined
   const options: RequestOptions = (
     isOptions(given ? second : first) ? (given ? second : first) : {}
   ) as RequestOptions
-  return {
-    url: urlOf(given ? String(first) : undefined, options, defaultProtocol),
-    method: typeof options.method === 'string' ? options.method.toUpperCase() : 'GET',
-    options,
-    optionsAt: given ? 1 : 0,
-  }
+  const url = urlOf(given ? String(first) : undefined, options, defaultProtocol)
+  if (url === undefined) return undefined
+  const method = typeof options.method === 'string' ? options.method.toUpperCase() : 'GET'
+  return { url, method, options, optionsAt: given ? 1 : 0 }
 }
 
 function isOptions(value: unknown): boolean {
@@ -34,9 +31,10 @@ function isOptions(value: unknown): boolean {
 }
 
 /** What is given as options counts for more than the URL. A URL's setters pass over what they cannot read. */
-function urlOf(given: string | undefined, options: RequestOptions, defaultProtocol: string): URL {
+function urlOf(given: string | undefined, options: RequestOptions, defaultProtocol: string): URL | undefined {
   const protocol = text(options.protocol) ?? protocolOf(options.agent) ?? defaultProtocol
-  const url = new URL(given ?? `${protocol}//localhost`)
+  const url = parsed(given ?? `${protocol}//localhost`)
+  if (url === undefined) return undefined
   const host = text(options.hostname) ?? text(options.host)
   if (host !== undefined) setHostname(url, host)
   if (options.port !== undefined && options.port !== null) url.port = String(options.port)
@@ -67,4 +65,13 @@ function protocolOf(agent: RequestOptions['agent']): string | undefined {
 
 function text(value: unknown): string | undefined {
   return typeof value === 'string' && value !== '' ? value : undefined
+}
+
+/** Where all but few can be parsed, asking before costs as much as parsing. */
+function parsed(url: string): URL | undefined {
+  try {
+    return new URL(url)
+  } catch {
+    return undefined
+  }
 }

@@ -1,6 +1,8 @@
 import axios, { type AxiosInstance } from 'axios'
 import http from 'node:http'
 import https from 'node:https'
+import { beforeAll } from 'vitest'
+import { slowUpstream } from '@timebudget/core/testing'
 import { attachDeadline } from '../src/axios.ts'
 import { type ClientUnderTest, clientContract } from './client-contract.ts'
 import { axiosCaller } from './support/axios-calls.ts'
@@ -29,6 +31,16 @@ function axiosWith(adapter: 'http' | 'fetch'): ClientUnderTest {
     },
   }
 }
+
+// the first calls of a process take axios longer than some of the contract's budgets are
+beforeAll(async () => {
+  await using upstream = await slowUpstream({ delay: 0 })
+  for (const adapter of ['http', 'fetch']) {
+    const instance = axios.create({ adapter, proxy: false })
+    attachDeadline(instance, { timeout: '10s' })
+    for (let call = 0; call < 20; call += 1) await instance.get(upstream.url)
+  }
+})
 
 clientContract(axiosWith('http'))
 clientContract(axiosWith('fetch'))

@@ -308,3 +308,20 @@ test('a response that is complete before its connection breaks can be read to it
     expect(onlyEntry(deadline).outcome).toBe('ok')
   })
 })
+
+test("a request that is cut in an agent's queue says 'error' and then 'close', each once, and takes no connection later", async () => {
+  await using upstream = await slowUpstream({ delay: 250 })
+  const agent = new http.Agent({ keepAlive: true, maxSockets: 1 })
+  const first = http.get(upstream.url, { agent })
+  await underDeadline(80, async (deadline) => {
+    const said: unknown[] = []
+    const queued = get(upstream.url, { agent })
+    queued.on('error', (error) => said.push(error)).on('close', () => said.push('close'))
+    await until(() => said.length === 2)
+    await (await answerTo(first)).text()
+    await pause(20)
+    expect(said).toEqual([deadline.reason, 'close'])
+    expect(upstream.requests).toHaveLength(1)
+  })
+  agent.destroy()
+})
