@@ -8,6 +8,7 @@ import { parseDuration, parseFloor } from './duration.ts'
 import type { TimeBudgetError } from './errors.ts'
 import { Ledger, type LedgerEntry } from './ledger.ts'
 import { budgetTooSmall, cancellation, timeIsUp } from './reasons.ts'
+import { tie } from './signal-deadline.ts'
 import { defaultSkewTolerance } from './wire/skew.ts'
 
 /** What a new deadline is bound to. */
@@ -43,10 +44,6 @@ interface DeadlineShape {
   readonly skewTolerance: number
 }
 
-/** Signals of ours know their deadline, also across copies of this package. */
-const deadlineOfSignal: unique symbol = Symbol.for('timebudget.signal.v1')
-type KnowingSignal = AbortSignal & { [deadlineOfSignal]?: Deadline }
-
 /** What the rest of core may do with a deadline and users may not. */
 export interface DeadlineInternals extends ArmedOwner {
   isOurs(value: Deadline): boolean
@@ -78,6 +75,9 @@ export interface DeadlineInternals extends ArmedOwner {
   operationOf(deadline: Deadline): LedgerEntry | undefined
   setOperation(deadline: Deadline, operation: LedgerEntry): void
   clockOf(deadline: Deadline): Clock
+  /** Whoever works under it hands it on themselves: its operations use no async context. */
+  spareContext(deadline: Deadline): void
+  sparesContext(deadline: Deadline): boolean
 }
 
 export let internals: DeadlineInternals
@@ -104,6 +104,7 @@ export class Deadline {
   #reason: TimeBudgetError | undefined
   #endedAt = Infinity
   #settled = false
+  #sparesContext = false
   #controller: AbortController | undefined
   #armed: Armed | undefined
   #ledger: Ledger | undefined
@@ -216,6 +217,13 @@ export class Deadline {
         deadline.#operation = operation
       },
       clockOf: (deadline) => deadline.#clock,
+      spareContext(deadline) {
+        deadline.#sparesContext = true
+      },
+      sparesContext(deadline) {
+        const parent = deadline.#parent
+        return deadline.#sparesContext || (parent !== undefined && internals.sparesContext(parent))
+      },
     }
   }
 
@@ -384,8 +392,8 @@ export class Deadline {
 
   #makeController(): AbortController {
     const controller = new AbortController()
-    const signal: KnowingSignal = controller.signal
-    signal[deadlineOfSignal] = this
+    const { signal } = controller
+    tie(signal, this)
     // one request may well make fifty calls; no 0, on which Node 20's getMaxListeners throws, and undici's Request with it
     setMaxListeners(Infinity, signal)
     const reason = this.#observe()
@@ -438,14 +446,4 @@ export function adopt(deadline: Deadline): Deadline {
     adopted.set(deadline, ours)
   }
   return ours
-}
-
-/** Milliseconds left of the deadline behind a signal; `undefined` for signals that are not ours. */
-export function remainingOf(signal: AbortSignal): number | undefined {
-  return deadlineBehind(signal)?.remaining()
-}
-
-/** The deadline behind one of our signals. */
-export function deadlineBehind(signal: KnowingSignal): Deadline | undefined {
-  return signal[deadlineOfSignal]
 }

@@ -1,4 +1,5 @@
-export { type ChildOptions, Deadline, deadlineBehind, type DeadlineOptions, remainingOf } from './deadline.ts'
+export { type ChildOptions, Deadline, type DeadlineOptions } from './deadline.ts'
+export { deadlineBehind, remainingOf } from './signal-deadline.ts'
 export { bind, currentDeadline, detach, runWithDeadline } from './current.ts'
 export { operation } from './operation.ts'
 export {

@@ -1,4 +1,3 @@
-import { ambient } from './ambient.ts'
 import type { DeadlineWatcher } from './armed.ts'
 import { currentDeadline, runWithDeadline } from './current.ts'
 import { adopt, type Deadline, internals } from './deadline.ts'
@@ -40,13 +39,10 @@ export class RunningOperation implements OperationScope, DeadlineWatcher {
   readonly timeout: number
   readonly entry: LedgerEntry
   #cutOff: ((reason: TimeBudgetError) => void) | undefined
-  /** Whether the work may skip async context: its deadline was handed over, and nobody uses the ambient one. */
-  readonly #explicit: boolean
   #over = false
   #endedBy: TimeBudgetError | undefined
 
-  constructor(deadline: Deadline, entry: LedgerEntry, options: { readonly explicit: boolean }) {
-    this.#explicit = options.explicit
+  constructor(deadline: Deadline, entry: LedgerEntry) {
     this.deadline = deadline
     this.timeout = deadline.budget
     this.entry = entry
@@ -114,7 +110,7 @@ export class RunningOperation implements OperationScope, DeadlineWatcher {
   }
 
   async #start<T>(work: (scope: OperationScope) => Promise<T> | T): Promise<T> {
-    if (this.#explicit && !ambient.used) return work(this)
+    if (internals.sparesContext(this.deadline)) return work(this)
     return runWithDeadline(this.deadline, () => work(this))
   }
 
@@ -163,8 +159,7 @@ export function startOperation(name: string, options: OperationOptions = {}): Ru
     reserve,
   })
   const refusal = refuse(name, parent, { needed: floor + reserve, remaining }) ?? deadline.reason
-  if (refusal === undefined)
-    return new RunningOperation(deadline, entry, { explicit: options.deadline !== undefined })
+  if (refusal === undefined) return new RunningOperation(deadline, entry)
   deadline.settle()
   deadline.ledger.close(entry, refusal.outcome)
   operationFinished.publish(() => ({ deadline, entry, error: refusal }))

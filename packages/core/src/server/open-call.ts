@@ -1,16 +1,12 @@
 import type { EventEmitter } from 'node:events'
 import type { DeadlineWatcher } from '../armed.ts'
-import { currentDeadline, runWithDeadline } from '../current.ts'
-import { Deadline, internals } from '../deadline.ts'
-import { parseFloor } from '../duration.ts'
+import { currentDeadline } from '../current.ts'
+import { Deadline } from '../deadline.ts'
 import { ClientClosedError, findTimeBudgetError, type TimeBudgetError } from '../errors.ts'
-import { requestFinished, requestStarted, workLate } from '../events.ts'
 import type { Outcome } from '../outcome.ts'
-import { budgetTooSmall } from '../reasons.ts'
-import { formatServerTiming } from '../server-timing.ts'
 import { type Arrival, type ArrivalOptions, type Arriving, readArrival } from './arrival.ts'
-import { keepContext } from './keep-context.ts'
 import { resolveServerOptions, type ServerOptions, type Trust } from './options.ts'
+import { RequestBudget } from './request-budget.ts'
 import type { Stoppable } from './shutdown.ts'
 
 /** A call of a protocol on top of HTTP, such as gRPC, as it arrives. */
@@ -44,27 +40,28 @@ export function resolveCallOptions({ trust, ...options }: CallServerOptions = {}
  */
 export class OpenCall implements DeadlineWatcher, Stoppable {
   readonly #options: ResolvedCallOptions
-  readonly #entry: Deadline
   /** Absent if the request around it has been read already. */
   readonly #arrival: Arrival | undefined
-  readonly #request: object
-  readonly #tightened: Deadline[] = []
+  readonly #budget: RequestBudget
   #tellEnded: ((reason: TimeBudgetError) => void) | undefined
   #reason: TimeBudgetError | undefined
   #isOver = false
-  #isLateNoted = false
 
   constructor(call: ArrivingCall, options: ResolvedCallOptions) {
     const outer = currentDeadline()
     this.#options = options
-    this.#request = call
     this.#arrival = outer === undefined ? readArrival(call, options) : undefined
-    this.#entry = this.#arrival?.deadline ?? outer?.child({}) ?? Deadline.after(options.budget)
+    this.#budget = new RequestBudget(this, {
+      entry: this.#arrival?.deadline ?? outer?.child({}) ?? Deadline.after(options.budget),
+      arrival: this.#arrival,
+      request: call,
+      options,
+    })
   }
 
   /** The deadline that rules now: the call's, or a handler's tighter one. */
   get deadline(): Deadline {
-    return this.#tightened.at(-1) ?? this.#entry
+    return this.#budget.deadline
   }
 
   /** Why it ended, if otherwise than by its handler's answer. */
@@ -84,46 +81,30 @@ export class OpenCall implements DeadlineWatcher, Stoppable {
 
   /** The ledger as Server-Timing, if this caller gets it. */
   get serverTiming(): string | undefined {
-    const { serverTiming } = this.#options
-    const isWanted = serverTiming === 'peers' ? this.#arrival?.source === 'header' : serverTiming
-    return isWanted ? formatServerTiming(this.#entry.ledger.entries) : undefined
+    return this.#budget.serverTiming
   }
 
   /** Begins; `onEnded` is called once if it ends otherwise than by `finish`, before the signal aborts: to answer the client. */
   begin(onEnded: (reason: TimeBudgetError) => void): void {
     this.#tellEnded = onEnded
-    const arrival = this.#arrival
-    if (arrival !== undefined) {
-      const { deadline, source, clamped } = arrival
-      requestStarted.publish(() => ({ deadline, source, clamped, request: this.#request }))
-    }
-    this.#options.shutdown?.enter(this)
-    this.#endBy(arrival?.refusal ?? internals.watch(this.#entry, this, { hold: false }))
+    this.#budget.announce()
+    this.#budget.join(this.#options.shutdown)
+    this.#endBy(this.#arrival?.refusal ?? this.#budget.watch())
   }
 
   /** Gives what follows less time; never more. */
-  tighten({ floor, reserve, budget }: ResolvedCallOptions): void {
-    if (this.#isOver) return
-    const outer = this.deadline
-    const remaining = outer.remaining()
-    const needed = parseFloor(floor, 'floor') + reserve
-    if (remaining < needed) {
-      this.#endBy(budgetTooSmall({ operation: undefined, needed, remaining, of: outer }))
-      return
-    }
-    const deadline = Deadline.after(Math.min(budget, remaining - reserve), { parent: outer })
-    this.#tightened.push(deadline)
-    this.#endBy(internals.watch(deadline, this, { hold: false }))
+  tighten(options: ResolvedCallOptions): void {
+    if (!this.#isOver) this.#endBy(this.#budget.tighten(options))
   }
 
   /** Runs what handles the call, under its deadline. */
   run<T>(work: () => T): T {
-    return this.#options.ambient ? runWithDeadline(this.deadline, work) : work()
+    return this.#budget.run(work)
   }
 
   /** Lets what listens to an object of the call's, such as a stream of messages, run under its deadline too. */
   keepContext(emitter: EventEmitter): void {
-    if (this.#options.ambient) keepContext(emitter, () => this.deadline)
+    this.#budget.keepContext(emitter)
   }
 
   /**
@@ -148,7 +129,7 @@ export class OpenCall implements DeadlineWatcher, Stoppable {
     const ours = findTimeBudgetError(error)
     if (ours === undefined) return false
     // what else the handler sends now is its way of failing
-    this.#isLateNoted ||= !this.#isOver
+    if (!this.#isOver) this.#budget.excuseLate()
     this.#endBy(ours)
     return true
   }
@@ -163,9 +144,8 @@ export class OpenCall implements DeadlineWatcher, Stoppable {
 
   /** The client left; `how` is `h2_rst_8` and the like. */
   clientGone(how: string): void {
-    const { deadline } = this
-    const details = { budget: deadline.budget, elapsed: deadline.elapsed(), remaining: deadline.remaining() }
-    this.#endBy(deadline.reason ?? new ClientClosedError(`the client went away (${how})`, details), how)
+    const gone = new ClientClosedError(`the client went away (${how})`, this.#budget.details)
+    this.#endBy(this.deadline.reason ?? gone, how)
   }
 
   #endBy(reason: TimeBudgetError | undefined, goneBy?: string): void {
@@ -173,40 +153,17 @@ export class OpenCall implements DeadlineWatcher, Stoppable {
     this.#isOver = true
     this.#reason = reason
     this.#tellEnded?.(reason)
-    this.#entry.cancel(reason)
+    this.#budget.entry.cancel(reason)
     this.#close(reason.outcome, reason.code === 'CLIENT_CLOSED' ? goneBy : undefined)
   }
 
   #close(outcome: Outcome, goneBy?: string): void {
     this.#isOver = true
     this.#tellEnded = undefined
-    const { deadline } = this
-    for (const tightened of this.#tightened.toReversed()) tightened.settle()
-    this.#entry.settle()
-    this.#options.shutdown?.leave(this)
-    const arrival = this.#arrival
-    if (arrival === undefined) return
-    requestFinished.publish(() => {
-      const elapsed = deadline.elapsed()
-      return {
-        deadline,
-        source: deadline === this.#entry ? arrival.source : 'route',
-        clamped: arrival.clamped,
-        request: this.#request,
-        outcome,
-        status: undefined,
-        elapsed,
-        overrun: Math.max(0, elapsed - deadline.budget),
-        goneBy,
-      }
-    })
+    this.#budget.settle({ outcome, status: undefined, goneBy })
   }
 
   #noteLate(): void {
-    if (this.#isLateNoted || this.#reason === undefined || this.#reason.code === 'CLIENT_CLOSED') return
-    this.#isLateNoted = true
-    const { deadline } = this
-    const lateBy = Math.max(0, deadline.elapsed() - deadline.budget)
-    workLate.publish(() => ({ kind: 'answer', operation: undefined, deadline, lateBy }))
+    if (this.#reason !== undefined && this.#reason.code !== 'CLIENT_CLOSED') this.#budget.noteLate()
   }
 }

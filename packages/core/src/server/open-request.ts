@@ -1,21 +1,16 @@
 import type { IncomingMessage, ServerResponse } from 'node:http'
 import type { DeadlineWatcher } from '../armed.ts'
-import { runWithDeadline } from '../current.ts'
-import { Deadline, internals } from '../deadline.ts'
-import { parseFloor } from '../duration.ts'
+import { type Deadline, internals } from '../deadline.ts'
 import { CancelledError, ClientClosedError, findTimeBudgetError, type TimeBudgetError } from '../errors.ts'
-import { type DeadlineSource, requestFinished, requestStarted, workLate } from '../events.ts'
-import { budgetTooSmall } from '../reasons.ts'
-import { formatServerTiming } from '../server-timing.ts'
 import { type Answer, answerFor, malformedAnswer } from './answer.ts'
 import { type Arrival, readArrival } from './arrival.ts'
 import { type ClientObserver, ClientWatch } from './client-gone.ts'
 import { BegunBody } from './event-stream.ts'
-import { keepContext } from './keep-context.ts'
 import type { ResolvedServerOptions } from './options.ts'
+import { RequestBudget } from './request-budget.ts'
 import { guardResponse, type OriginalMethods, type ResponseKeeper, sealResponse } from './response-guard.ts'
 import type { ResponseHead } from './response-head.ts'
-import type { Shutdown, Stoppable } from './shutdown.ts'
+import type { Stoppable } from './shutdown.ts'
 import { writeAnswer } from './write-answer.ts'
 
 const openRequestKey: unique symbol = Symbol.for('timebudget.request.v1')
@@ -36,12 +31,11 @@ export class OpenRequest implements DeadlineWatcher, ClientObserver, ResponseKee
   readonly #response: ServerResponse
   readonly #options: ResolvedServerOptions
   readonly #arrival: Arrival
+  readonly #budget: RequestBudget
   readonly #beforeAnswer: (() => void) | undefined
   readonly #original: OriginalMethods
   readonly #client: ClientWatch
   readonly #body = new BegunBody()
-  readonly #tightened: Deadline[] = []
-  readonly #shutdowns: Shutdown[] = []
   #onExceeded: ResolvedServerOptions['onExceeded']
   #reason: TimeBudgetError | undefined
   #goneBy: string | undefined
@@ -66,13 +60,19 @@ export class OpenRequest implements DeadlineWatcher, ClientObserver, ResponseKee
     this.#beforeAnswer = beforeAnswer
     this.#onExceeded = options.onExceeded
     this.#arrival = readArrival(request, options)
+    this.#budget = new RequestBudget(this, {
+      entry: this.#arrival.deadline,
+      arrival: this.#arrival,
+      request,
+      options,
+    })
     this.#original = guardResponse(response, this)
     this.#client = new ClientWatch(request, response, this)
   }
 
   /** The deadline that rules now: the request's, or a route's tighter one. */
   get deadline(): Deadline {
-    return this.#tightened.at(-1) ?? this.#arrival.deadline
+    return this.#budget.deadline
   }
 
   /** Whether it has been answered, so that no handler is to be entered. */
@@ -93,53 +93,30 @@ export class OpenRequest implements DeadlineWatcher, ClientObserver, ResponseKee
   }
 
   begin(): void {
-    const { deadline, source, clamped, refusal, extra, malformedHeader } = this.#arrival
-    requestStarted.publish(() => ({ deadline, source, clamped, request: this.#request }))
-    if (this.#options.ambient) {
-      keepContext(this.#request, () => this.deadline)
-      keepContext(this.#response, () => this.deadline)
-    }
+    const { refusal, extra, malformedHeader } = this.#arrival
+    this.#budget.announce()
+    this.#budget.keepContext(this.#request)
+    this.#budget.keepContext(this.#response)
     this.#client.start()
     if (this.#isOver) return
-    this.#joinShutdown(this.#options)
+    this.#budget.join(this.#options.shutdown)
     if (malformedHeader !== undefined) this.#send(malformedAnswer(malformedHeader))
     else if (refusal !== undefined) this.#endBy(refusal, extra)
-    else this.#watch(deadline)
-  }
-
-  #joinShutdown({ shutdown }: ResolvedServerOptions): void {
-    if (shutdown === undefined) return
-    shutdown.enter(this)
-    this.#shutdowns.push(shutdown)
-  }
-
-  #watch(deadline: Deadline): void {
-    // what has passed already has no timer any more
-    this.#endBy(internals.watch(deadline, this, { hold: false }))
+    else this.#endBy(this.#budget.watch())
   }
 
   /** Gives what follows less time, never more, and an answer of its own for the lack of it. */
   tighten(options: ResolvedServerOptions): void {
     if (this.answered || this.#isOver) return
     this.#onExceeded = options.onExceeded ?? this.#onExceeded
-    this.#joinShutdown(options)
+    this.#budget.join(options.shutdown)
     this.#endBy(options.shutdown?.refusal)
-    if (this.answered) return
-    const outer = this.deadline
-    const remaining = outer.remaining()
-    const needed = parseFloor(options.floor, 'floor') + options.reserve
-    if (remaining < needed) {
-      this.#endBy(budgetTooSmall({ operation: undefined, needed, remaining, of: outer }))
-      return
-    }
-    const deadline = Deadline.after(Math.min(options.budget, remaining - options.reserve), { parent: outer })
-    this.#tightened.push(deadline)
-    this.#watch(deadline)
+    if (!this.answered) this.#endBy(this.#budget.tighten(options))
   }
 
   /** Runs what handles the request, under its deadline. */
   run<T>(work: () => T): T {
-    return this.#options.ambient ? runWithDeadline(this.deadline, work) : work()
+    return this.#budget.run(work)
   }
 
   /**
@@ -171,8 +148,7 @@ export class OpenRequest implements DeadlineWatcher, ClientObserver, ResponseKee
   }
 
   clientGone(how: string): void {
-    const { deadline } = this
-    const details = { budget: deadline.budget, elapsed: deadline.elapsed(), remaining: deadline.remaining() }
+    const { details } = this.#budget
     // a handler or framework that breaks its own response off is no user who left
     const isOurs = how === 'server_closed'
     this.stop(
@@ -188,7 +164,7 @@ export class OpenRequest implements DeadlineWatcher, ClientObserver, ResponseKee
     if (this.#isAnswering) return false
     if (!this.#isSealed && !this.#isLateStart()) return false
     this.#endBy(this.deadline.reason)
-    this.#noteLate()
+    this.#budget.noteLate()
     return true
   }
 
@@ -197,7 +173,7 @@ export class OpenRequest implements DeadlineWatcher, ClientObserver, ResponseKee
     this.#isBegun = true
     this.#isSentLate = this.#options.late === 'send' && this.deadline.expired
     this.#body.begin(head)
-    const timing = this.#serverTiming()
+    const timing = this.#budget.serverTiming
     if (timing !== undefined) head.append('server-timing', timing)
   }
 
@@ -219,7 +195,7 @@ export class OpenRequest implements DeadlineWatcher, ClientObserver, ResponseKee
     if (reason === undefined || this.#reason !== undefined || this.#isOver) return
     this.#reason = reason
     if (reason.code !== 'CLIENT_CLOSED') this.#tellClient(reason, extra)
-    this.#arrival.deadline.cancel(reason)
+    this.#budget.entry.cancel(reason)
     this.#tellEnded?.()
   }
 
@@ -237,7 +213,7 @@ export class OpenRequest implements DeadlineWatcher, ClientObserver, ResponseKee
     this.#isAnswering = true
     try {
       this.#beforeAnswer?.()
-      const timing = this.#serverTiming()
+      const timing = this.#budget.serverTiming
       const headers = timing === undefined ? answer.headers : { ...answer.headers, 'server-timing': timing }
       writeAnswer(this.#request, this.#response, { ...answer, headers }, this.#original)
     } catch (error) {
@@ -250,56 +226,16 @@ export class OpenRequest implements DeadlineWatcher, ClientObserver, ResponseKee
 
   #seal(): void {
     this.#isSealed = true
-    sealResponse(this.#request, this.#response, () => this.#noteLate())
-  }
-
-  #serverTiming(): string | undefined {
-    const { serverTiming } = this.#options
-    const isWanted = serverTiming === 'peers' ? this.#arrival.source === 'header' : serverTiming
-    return isWanted ? formatServerTiming(this.#arrival.deadline.ledger.entries) : undefined
-  }
-
-  #isLateNoted = false
-
-  #noteLate(): void {
-    if (this.#isLateNoted) return
-    this.#isLateNoted = true
-    const { deadline } = this
-    const lateBy = Math.max(0, deadline.elapsed() - deadline.budget)
-    workLate.publish(() => ({ kind: 'answer', operation: undefined, deadline, lateBy }))
+    sealResponse(this.#request, this.#response, () => this.#budget.noteLate())
   }
 
   #finish(): void {
     if (this.#isOver) return
     this.#isOver = true
-    const { deadline: entry, source, clamped } = this.#arrival
-    const { deadline } = this
-    for (const tightened of this.#tightened.toReversed()) tightened.settle()
-    entry.settle()
-    for (const shutdown of this.#shutdowns) shutdown.leave(this)
-    requestFinished.publish(() => {
-      const elapsed = deadline.elapsed()
-      const status = this.#response.headersSent ? this.#response.statusCode : undefined
-      return {
-        deadline,
-        source: sourceOf(source, { isTightened: deadline !== entry }),
-        clamped,
-        request: this.#request,
-        outcome: this.#reason?.outcome ?? (status !== undefined && status >= 500 ? 'error' : 'ok'),
-        status,
-        elapsed,
-        overrun: Math.max(0, elapsed - deadline.budget),
-        goneBy: this.#goneBy,
-      }
-    })
+    const status = this.#response.headersSent ? this.#response.statusCode : undefined
+    const outcome = this.#reason?.outcome ?? (status !== undefined && status >= 500 ? 'error' : 'ok')
+    this.#budget.settle({ outcome, status, goneBy: this.#goneBy })
   }
-}
-
-function sourceOf(
-  source: DeadlineSource,
-  { isTightened }: { readonly isTightened: boolean },
-): DeadlineSource {
-  return isTightened ? 'route' : source
 }
 
 /**

@@ -44,17 +44,21 @@ export function earliestDeadline(
       earliest === undefined || candidate.remaining < earliest.remaining
         ? [candidate, earliest]
         : [earliest, candidate]
-    earliest = second === undefined ? first : withMomentOf(second, first)
+    earliest = second === undefined ? first : withMomentOf(second, first, options)
   }
   return earliest
 }
 
-/** How far a protocol's own header may be from the pair beside it and still say the same, rounded. */
-const rounding = 5
-
-/** What is left counts by the earlier, but the moment that was set is sent on where the other says the same with it. */
-function withMomentOf(later: WireDeadline, earlier: WireDeadline): WireDeadline {
-  const isSame = later.remaining - earlier.remaining <= rounding
+/**
+ * What is left counts by the earlier, but the moment that was set is sent on where the other says the same with it: a
+ * protocol's own header beside the pair is rounded, and written a little later.
+ */
+function withMomentOf(
+  later: WireDeadline,
+  earlier: WireDeadline,
+  { skewTolerance = defaultSkewTolerance }: ClockOptions,
+): WireDeadline {
+  const isSame = later.remaining - earlier.remaining <= skewTolerance
   if (earlier.epochMs !== undefined || later.epochMs === undefined || !isSame) return earlier
   return { ...earlier, epochMs: later.epochMs }
 }

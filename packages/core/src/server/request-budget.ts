@@ -1,0 +1,133 @@
+import type { EventEmitter } from 'node:events'
+import type { DeadlineWatcher } from '../armed.ts'
+import { runWithDeadline } from '../current.ts'
+import { Deadline, internals } from '../deadline.ts'
+import { parseFloor } from '../duration.ts'
+import type { ErrorDetails, TimeBudgetError } from '../errors.ts'
+import { requestFinished, type RequestFinished, requestStarted, workLate } from '../events.ts'
+import { budgetTooSmall } from '../reasons.ts'
+import { formatServerTiming } from '../server-timing.ts'
+import type { Arrival } from './arrival.ts'
+import { keepContext } from './keep-context.ts'
+import type { ResolvedServerOptions } from './options.ts'
+import type { Shutdown, Stoppable } from './shutdown.ts'
+
+/** Whose budget it is. */
+export interface BudgetOwner extends DeadlineWatcher, Stoppable {}
+
+/** What a budget is made of. */
+export interface BudgetParts {
+  readonly entry: Deadline
+  /** Absent if the request around it has been read, and is told of, already. */
+  readonly arrival: Pick<Arrival, 'source' | 'clamped'> | undefined
+  /** The framework's or Node's request, for events. */
+  readonly request: object
+  readonly options: Pick<ResolvedServerOptions, 'ambient' | 'serverTiming'>
+}
+
+/** A request's deadline, what routes have made of it, and the events that tell of its beginning and its end. */
+export class RequestBudget {
+  readonly #owner: BudgetOwner
+  readonly #parts: BudgetParts
+  readonly #tightened: Deadline[] = []
+  readonly #shutdowns: Shutdown[] = []
+  #isLateNoted = false
+
+  constructor(owner: BudgetOwner, parts: BudgetParts) {
+    this.#owner = owner
+    this.#parts = parts
+    if (!parts.options.ambient) internals.spareContext(parts.entry)
+  }
+
+  /** The deadline that rules now: the request's, or a route's tighter one. */
+  get deadline(): Deadline {
+    return this.#tightened.at(-1) ?? this.#parts.entry
+  }
+
+  /** The deadline it arrived with. */
+  get entry(): Deadline {
+    return this.#parts.entry
+  }
+
+  /** What an error about it tells of this moment. */
+  get details(): ErrorDetails {
+    const { deadline } = this
+    return { budget: deadline.budget, elapsed: deadline.elapsed(), remaining: deadline.remaining() }
+  }
+
+  announce(): void {
+    const { entry: deadline, arrival, request } = this.#parts
+    if (arrival === undefined) return
+    const { source, clamped } = arrival
+    requestStarted.publish(() => ({ deadline, source, clamped, request }))
+  }
+
+  /** Goes down with the process. */
+  join(shutdown: Shutdown | undefined): void {
+    if (shutdown === undefined) return
+    shutdown.enter(this.#owner)
+    this.#shutdowns.push(shutdown)
+  }
+
+  /** From now on the owner hears of the end; returns the reason if it has come already: nobody else will tell. */
+  watch(): TimeBudgetError | undefined {
+    return internals.watch(this.deadline, this.#owner, { hold: false })
+  }
+
+  /** Gives what follows less time, never more; returns the reason if there is too little. */
+  tighten(options: Pick<ResolvedServerOptions, 'floor' | 'reserve' | 'budget'>): TimeBudgetError | undefined {
+    const { floor, reserve, budget } = options
+    const outer = this.deadline
+    const remaining = outer.remaining()
+    const needed = parseFloor(floor, 'floor') + reserve
+    if (remaining < needed) return budgetTooSmall({ operation: undefined, needed, remaining, of: outer })
+    this.#tightened.push(Deadline.after(Math.min(budget, remaining - reserve), { parent: outer }))
+    return this.watch()
+  }
+
+  /** Runs what handles the request, under its deadline. */
+  run<T>(work: () => T): T {
+    return this.#parts.options.ambient ? runWithDeadline(this.deadline, work) : work()
+  }
+
+  /** Lets what listens to an object of the request's run under its deadline too. */
+  keepContext(emitter: EventEmitter): void {
+    if (this.#parts.options.ambient) keepContext(emitter, () => this.deadline)
+  }
+
+  /** The ledger as Server-Timing, if this caller gets it. */
+  get serverTiming(): string | undefined {
+    const { entry, arrival, options } = this.#parts
+    const isWanted = options.serverTiming === 'peers' ? arrival?.source === 'header' : options.serverTiming
+    return isWanted ? formatServerTiming(entry.ledger.entries) : undefined
+  }
+
+  /** Counts an answer that came after the end; the first one, or none once `excuseLate` was called. */
+  noteLate(): void {
+    if (this.#isLateNoted) return
+    this.#isLateNoted = true
+    const { deadline } = this
+    const lateBy = Math.max(0, deadline.elapsed() - deadline.budget)
+    workLate.publish(() => ({ kind: 'answer', operation: undefined, deadline, lateBy }))
+  }
+
+  excuseLate(): void {
+    this.#isLateNoted = true
+  }
+
+  /** It is over: nothing is held any more, and whoever listens is told. */
+  settle(end: Pick<RequestFinished, 'outcome' | 'status' | 'goneBy'>): void {
+    const { entry, arrival, request } = this.#parts
+    const { deadline } = this
+    for (const tightened of this.#tightened.toReversed()) tightened.settle()
+    entry.settle()
+    for (const shutdown of this.#shutdowns) shutdown.leave(this.#owner)
+    if (arrival === undefined) return
+    requestFinished.publish(() => {
+      const elapsed = deadline.elapsed()
+      const source = deadline === entry ? arrival.source : 'route'
+      const overrun = Math.max(0, elapsed - deadline.budget)
+      return { ...end, deadline, source, clamped: arrival.clamped, request, elapsed, overrun }
+    })
+  }
+}
