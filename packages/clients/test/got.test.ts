@@ -307,6 +307,21 @@ test('options that a call has used up carry no stale deadline into a call withou
   expect(seen).toEqual([expect.stringMatching(/^\d{13}$/), undefined])
 })
 
+test('nor does the deadline of that call decide about retries of a later one', async () => {
+  let requests = 0
+  await using server = await serveHttp((_request, response) => {
+    requests += 1
+    response.writeHead(requests === 2 ? 503 : 200).end()
+  })
+  const brief = got.extend(deadlineHooks({ timeout: 100 }), {
+    retry: { calculateDelay: ({ computedValue }) => computedValue && 1 },
+  })
+  const used = await underDeadline(2_000, () => brief(server.url))
+  await pause(100)
+  await underDeadline(2_000, () => brief(undefined, undefined, used.request.options))
+  expect(requests).toBe(3)
+})
+
 test('a stream that is not read any further ends with the deadline', async () => {
   await using server = await serveHttp((_request, response) => {
     response.write(Buffer.alloc(4_000_000))

@@ -34,7 +34,7 @@ test('the deadline bounds all attempts together, not each', async () => {
   await using upstream = await slowUpstream()
   await underDeadline(500, async (deadline) => {
     const failure = await failureOf(
-      api(upstream.url, { timeout: 150, retry: { ...brisk, retryOnTimeout: true } }),
+      api(upstream.url, { timeout: 150, retry: { ...brisk, delay: () => 0, retryOnTimeout: true } }),
     )
     expect(failure).toBe(deadline.reason)
     expect(deadline.elapsed()).toBeLessThan(700)
@@ -61,16 +61,20 @@ test('an own timeout bounds all attempts together too', async () => {
   expect(requests).toBeGreaterThan(1)
 })
 
-test('a pause between attempts ends when the client leaves', async () => {
+test('a pause between attempts ends when the client leaves, and nothing comes after it', async () => {
   await using server = await serveHttp((_request, response) => response.writeHead(503).end())
+  let retries = 0
+  const hooks = { beforeRetry: [() => void (retries += 1)] }
   await underDeadline(5_000, async (deadline) => {
-    const failed = failureOf(api(server.url, { retry: { limit: 3, delay: () => 4_000 } }))
-    await pause(200)
+    const failed = failureOf(api(server.url, { hooks, retry: { limit: 3, delay: () => 500 } }))
+    await until(() => deadline.ledger.entries[0]?.outcome !== undefined)
     deadline.cancel(new ClientClosedError('the client went away'))
     const left = performance.now()
     expect(codesOf(await failed)).toContain('CLIENT_CLOSED')
     expect(performance.now() - left).toBeLessThan(100)
+    await pause(600)
   })
+  expect(retries).toBe(0)
   expect(server.connections).toBe(1)
 })
 
