@@ -59,6 +59,7 @@ describe.each(frameworks)('%s: a handler that answers late', (name, framework) =
       await server.tried
       expect(await call(server, { path: '/quick', connection: kept })).toMatchObject({
         status: 200,
+        isReused: true,
         body: 'quick',
       })
       kept.close()
@@ -66,8 +67,8 @@ describe.each(frameworks)('%s: a handler that answers late', (name, framework) =
     })
   }
 
-  test('by a throw in an async handler harms nobody', async () => {
-    if (name === 'Express 4') return // it does not look at what a handler returns
+  // Express 4 does not look at what a handler returns
+  test.runIf(name === 'Express 5')('by a throw in an async handler harms nobody', async () => {
     const server = await listen(() => {
       throw new Error('late')
     }, 'an async handler')

@@ -84,6 +84,7 @@ describe('Fastify with other plugins', () => {
       await tried.promise
       expect(await call(server, { path: '/quick', connection: kept })).toMatchObject({
         status: 200,
+        isReused: true,
         body: 'quick',
       })
       kept.close()

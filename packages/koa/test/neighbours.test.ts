@@ -64,6 +64,7 @@ describe.each(frameworks)('%s with other middleware', (_name, Framework) => {
       await tried.promise
       expect(await call(server, { path: '/quick', connection: kept })).toMatchObject({
         status: 200,
+        isReused: true,
         body: 'quick',
       })
       kept.close()

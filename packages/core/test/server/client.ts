@@ -4,6 +4,8 @@ import { deferred } from './deferred.ts'
 
 /** A whole answer. */
 export interface Reply extends Head {
+  /** Whether it came over a connection that had served another call before. */
+  readonly isReused: boolean
   readonly body: string
 }
 
@@ -94,6 +96,7 @@ class Reception {
   readonly #reply = deferred<Reply>()
   readonly #chunks: Buffer[] = []
   #known: Head | undefined
+  isReused = false
 
   constructor() {
     for (const promise of [this.head, this.firstPart, this.reply]) promise.catch(() => {})
@@ -123,7 +126,11 @@ class Reception {
 
   complete(): void {
     if (this.#known === undefined) return this.fail(new Error('there was no answer'))
-    this.#reply.resolve({ ...this.#known, body: Buffer.concat(this.#chunks).toString() })
+    this.#reply.resolve({
+      ...this.#known,
+      isReused: this.isReused,
+      body: Buffer.concat(this.#chunks).toString(),
+    })
     this.#firstPart.resolve('')
   }
 
@@ -139,6 +146,7 @@ function beginHttp1(port: number, options: Call & { connection: Connection }, re
   let incoming: IncomingMessage | undefined
   outgoing.on('response', (response) => {
     incoming = response
+    reception.isReused = outgoing.reusedSocket
     reception.begin({
       status: response.statusCode ?? 0,
       statusText: response.statusMessage ?? '',
@@ -174,6 +182,7 @@ function beginHttp2(session: ClientHttp2Session, options: Call, reception: Recep
     { endStream: body === undefined && options.isUploading !== true },
   )
   if (body !== undefined) stream.end(body)
+  reception.isReused = options.connection !== undefined
   stream.on('response', (received) => {
     reception.begin({ status: Number(received[':status']), statusText: '', headers: received })
   })

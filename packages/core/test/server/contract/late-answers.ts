@@ -85,11 +85,27 @@ export function lateAnswerContract(host: Host): void {
         expect(await call(server, { connection: kept, path: '/quick' })).toMatchObject({
           status: 200,
           body: 'quick',
+          isReused: true,
         })
         kept.close()
         expect(server.finished.all.map(({ outcome }) => outcome)).toEqual(['deadline_exceeded', 'ok'])
       },
     )
+
+    test('may have its pipeline destroyed by the signal: the 504 is not', async () => {
+      const handler: Handler = async ({ request, response, deadline }) => {
+        if (request.url === '/quick') return void response.end('quick')
+        await pipeline(new Readable({ read() {} }), response, { signal: deadline.signal })
+      }
+      await using server = await serve(host, { handler, options, isRaw: true })
+      const kept = connection(server)
+      expect(await call(server, { connection: kept })).toMatchObject({ status: 504 })
+      expect(await call(server, { connection: kept, path: '/quick' })).toMatchObject({
+        status: 200,
+        isReused: true,
+      })
+      kept.close()
+    })
 
     test('may fail late without any harm', async () => {
       const failed = deferred()
@@ -158,23 +174,27 @@ export function lateAnswerContract(host: Host): void {
 
   test('an upload that takes longer than the deadline gets its 504 while it goes on', async () => {
     await using server = await serve(host, { handler: forever, options, isRaw: true })
-    const calling = begin(server, {
-      isUploading: true,
-      headers: { 'content-type': 'application/octet-stream' },
-    })
+    const kept = connection(server)
+    const headers = { 'content-type': 'application/octet-stream' }
+    const calling = begin(server, { isUploading: true, headers, connection: kept })
     const uploading = setInterval(() => calling.write('x'.repeat(1000)), 10)
-    const reply = await calling.reply.finally(() => clearInterval(uploading))
+    const reply = await calling.reply
     expect(reply.status).toBe(504)
     if (host.protocol === 'http/1.1') expect(reply.headers.connection).toBe('close')
     expect(await server.finished.nth(1)).toMatchObject({ outcome: 'deadline_exceeded', status: 504 })
+    clearInterval(uploading)
+    kept.close()
   })
 
   test('an upload that is being parsed at the deadline gets its 504', async () => {
     await using server = await serve(host, { handler: forever, options, parsesJson: true })
+    const kept = connection(server)
     const headers = { 'content-type': 'application/json' }
-    const calling = begin(server, { isUploading: true, headers })
+    const calling = begin(server, { isUploading: true, headers, connection: kept })
     calling.write('{"half":')
     expect(await calling.reply).toMatchObject({ status: 504 })
+    expect(await server.finished.nth(1)).toMatchObject({ outcome: 'deadline_exceeded', status: 504 })
+    kept.close()
     expect(server.entered.all).toHaveLength(0)
   })
 }

@@ -9,13 +9,14 @@ const perBatch = 50
 /** Far less than what ten thousand requests take. */
 const mostGrowth = 6_000_000
 
-/** Sends many requests over few connections and waits for all the answers. */
-async function load({ protocol }: Host, port: number, requests: number): Promise<void> {
+/** Sends many requests over few connections and waits for all the answers; returns how to close what is kept open. */
+async function load({ protocol }: Host, port: number, requests: number): Promise<() => void> {
   const run = protocol === 'h2' ? loadHttp2 : loadHttp1
-  await Promise.all(Array.from({ length: connections }, () => run(port, requests / connections)))
+  const kept = await Promise.all(Array.from({ length: connections }, () => run(port, requests / connections)))
+  return () => kept.forEach((connection) => connection.destroy())
 }
 
-async function loadHttp1(port: number, count: number): Promise<void> {
+async function loadHttp1(port: number, count: number): Promise<{ destroy(): void }> {
   const socket = connect(port, 'localhost')
   let answered = 0
   let tell = (): void => {}
@@ -31,10 +32,10 @@ async function loadHttp1(port: number, count: number): Promise<void> {
       }
     })
   }
-  socket.destroy()
+  return socket
 }
 
-async function loadHttp2(port: number, count: number): Promise<void> {
+async function loadHttp2(port: number, count: number): Promise<{ destroy(): void }> {
   const session = connectHttp2(`http://localhost:${port}`)
   for (let sent = 0; sent < count; sent += perBatch) {
     await Promise.all(
@@ -44,7 +45,7 @@ async function loadHttp2(port: number, count: number): Promise<void> {
       ),
     )
   }
-  session.destroy()
+  return session
 }
 
 async function heapInUse(): Promise<number> {
@@ -71,17 +72,19 @@ export function settledContract(host: Host): void {
       }
       const options = { default: '1h', max: '1h', shutdownSignal: shutdown.signal }
       const server = await host.listen({ handler, options })
-      await load(host, server.port, 2_000)
+      const close = await load(host, server.port, 2_000)
+      close()
       const listenersBefore = mostListeners
       const timersBefore = timers()
       const heapBefore = await heapInUse()
-      await load(host, server.port, host.protocol === 'h2' ? 2_000 : 10_000)
+      const closeLater = await load(host, server.port, host.protocol === 'h2' ? 2_000 : 10_000)
       expect((await heapInUse()) - heapBefore).toBeLessThan(mostGrowth)
       expect(timers()).toBeLessThanOrEqual(timersBefore + 1)
       expect(mostListeners).toBeLessThanOrEqual(listenersBefore)
       expect(getEventListeners(shutdown.signal, 'abort')).toHaveLength(1)
       expect(warnings).toEqual([])
       process.off('warning', onWarning)
+      closeLater()
       await server.close()
     })
   })
