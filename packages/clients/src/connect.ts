@@ -134,14 +134,16 @@ class GovernedCall {
   /** What is left, in the header of the call's own protocol and in ours. */
   #header(): Headers {
     const { running, resolved, request, url } = this.#governing
+    const left = running.deadline.remaining()
     const header = new Headers(request.header)
     const isGrpc = header.get('content-type')?.startsWith('application/grpc') === true
     const codec = codecs[isGrpc ? 'grpc-timeout' : 'connect-timeout-ms']
     for (const name of [...resolved.headerNames, ...timeoutHeaders]) header.delete(name)
     for (const [name, value] of Object.entries(headersFor(url, running.deadline, resolved)))
       header.set(name, value)
-    const left = running.deadline.remaining()
-    const timeout = left > 0 && left < Infinity ? codec.format(Math.min(left, longestTimeout)) : undefined
+    // Connect sends it although its signal has aborted, and without a limit if there is none to write
+    if (running.deadline.expired) throw new Error('no time is left')
+    const timeout = left < Infinity ? codec.format(Math.min(left, longestTimeout)) : undefined
     if (timeout !== undefined) header.set(codec.header, timeout)
     return header
   }

@@ -121,11 +121,11 @@ class Attempts {
 
   #stamp(callback: (error: Error | null, metadata?: Metadata) => void): void {
     const { deadline } = this.#running
-    // grpc-js would send 0 milliseconds, and its servers would start on it
-    if (deadline.remaining() < 1) return callback(new Error('no time is left'))
     const metadata = new Metadata()
     const headers = this.url === undefined ? {} : headersFor(this.url, deadline, this.#resolved)
     for (const [name, value] of Object.entries(headers)) metadata.set(name, value)
+    // grpc-js would send 0 milliseconds, and its servers would start on it
+    if (deadline.remaining() < 1) return callback(new Error('no time is left'))
     callback(null, metadata)
   }
 }

@@ -205,6 +205,22 @@ describe('nothing is sent', () => {
     expect(server.calls).toHaveLength(1)
   })
 
+  test('if time runs out between the decision to call and the call', async () => {
+    await using server = await notingServer()
+    const decideSlowly = (): boolean => {
+      const end = performance.now() + 6
+      while (performance.now() < end);
+      return true
+    }
+    using client = new TextsClient(server.address, [deadlineInterceptor({ propagateTo: decideSlowly })])
+    await client.ask('?')
+    for (let call = 0; call < 10; call += 1) {
+      expect(await under(5, () => endOf(client.ask('?')))).toEqual({ code: 4, ours: 'DEADLINE_EXCEEDED' })
+    }
+    await client.ask('?')
+    expect(server.calls).toHaveLength(2)
+  })
+
   test('streams that are refused fail as streams', async () => {
     await using server = await notingServer()
     using client = new TextsClient(server.address, [deadlineInterceptor({ floor: 500 })])
@@ -271,12 +287,12 @@ describe.each<Kind>(['ask', 'collect', 'list', 'chat'])('a call that hangs: %s',
       expect(error).toMatchObject({ code: status.DEADLINE_EXCEEDED, cause: deadline.reason })
       expect(deadline.reason?.code).toBe('DEADLINE_EXCEEDED')
       expect(deadline.elapsed()).toBeGreaterThanOrEqual(300)
-      expect(deadline.elapsed()).toBeLessThan(450)
+      expect(deadline.elapsed()).toBeLessThan(1_000)
       expect(deadline.ledger.entries.map(({ outcome }) => outcome)).toEqual(['deadline_exceeded'])
     })
     const ended = performance.now()
     await expect.poll(() => server.cancelled.length).toBe(1)
-    expect(server.cancelled[0]! - ended).toBeLessThan(100)
+    expect(server.cancelled[0]! - ended).toBeLessThan(250)
   })
 
   test('is cancelled when the client of the request leaves', async () => {
