@@ -5,6 +5,7 @@ import { type ClientOptions, type Fetch, type FetchCall, wrapFetch } from '../sr
 import { type HostRule, hostTest, isPrivateHost } from '../src/destinations.ts'
 import { deadlineInterceptor } from '../src/undici.ts'
 import { underDeadline } from './support/calls.ts'
+import { through } from './support/fetches.ts'
 import { serveHttp } from './support/servers.ts'
 
 test.each([
@@ -93,7 +94,7 @@ test('a name that leads to this machine is a stranger, unless it is trusted', as
     underDeadline(2_000, async (deadline) => {
       const governed = wrapFetch(fetch7 as unknown as Fetch, options)
       const url = server.url.replace('127.0.0.1', 'metadata.example')
-      await (await governed(url, { dispatcher: agent } as object as RequestInit)).text()
+      await (await governed(url, through(agent))).text()
       return deadline.ledger.entries.length
     })
   expect(await entriesWith({})).toBe(1)

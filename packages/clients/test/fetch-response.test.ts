@@ -5,6 +5,7 @@ import { Agent, Request as Request7, fetch as fetch7, setGlobalDispatcher, getGl
 import { slowUpstream } from '@timebudget/core/testing'
 import { type Fetch, fetch, wrapFetch } from '../src/fetch.ts'
 import { causesOf, codesOf, failureOf, onlyEntry, pause, underDeadline, until } from './support/calls.ts'
+import { through } from './support/fetches.ts'
 import { serveHttp, serveRaw } from './support/servers.ts'
 
 /** Runs under a deadline that is far away. */
@@ -242,8 +243,7 @@ test('a dispatcher given with the call is the one that is used', async () => {
   })
   const governed = wrapFetch(fetch7 as unknown as Fetch)
   await inTime(async () => {
-    const init = { dispatcher: counting } as object as RequestInit
-    expect(await (await governed(server.url, init)).text()).toBe('done')
+    expect(await (await governed(server.url, through(counting))).text()).toBe('done')
   })
   expect(dispatched).toBe(1)
   await agent.destroy()

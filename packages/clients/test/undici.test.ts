@@ -8,8 +8,9 @@ import * as undici6 from 'undici6'
 import { Deadline } from '@timebudget/core'
 import { slowUpstream } from '@timebudget/core/testing'
 import { type Fetch, wrapFetch } from '../src/fetch.ts'
-import { deadlineInterceptor, type InterceptorOptions } from '../src/undici.ts'
+import { deadlineInterceptor, type Interceptor, type InterceptorOptions } from '../src/undici.ts'
 import { codesOf, failureOf, onlyEntry, pause, underDeadline } from './support/calls.ts'
+import { through } from './support/fetches.ts'
 import { serveHttp, serveRaw, type TestServer } from './support/servers.ts'
 
 const absolute = 'x-request-deadline'
@@ -411,13 +412,37 @@ describe.each([
     })
   })
 
+  test('an answer that comes late, while the process was busy, does not count', async () => {
+    await using server = await noting([], () => ({ status: 200 }))
+    const agent = new undici.Agent()
+    // the answer is there before a timer can run
+    const busy: Interceptor = (dispatch) => (call, handler) =>
+      dispatch(
+        call,
+        new Proxy(handler, {
+          get(target, name) {
+            const ends = performance.now() + 250
+            if (name === 'onHeaders' || name === 'onResponseStart') while (performance.now() < ends);
+            return Reflect.get(target, name) as unknown
+          },
+        }),
+      )
+    const dispatcher = agent.compose(busy, deadlineInterceptor())
+    await underDeadline(200, async (deadline) => {
+      const failure = await failureOf(undici.request(server.url, { dispatcher }))
+      expect(codesOf(failure)).toContain('DEADLINE_EXCEEDED')
+      expect(onlyEntry(deadline).outcome).toBe('deadline_exceeded')
+    })
+    await agent.destroy()
+  })
+
   test('wrapFetch over our own dispatcher is one operation, and writes once', async () => {
     const seen: IncomingMessage[] = []
     await using server = await noting(seen, () => ({ status: 200 }))
     await using governed = govern(undici)
     const fetch = wrapFetch(undici.fetch as unknown as Fetch)
     await underDeadline(2_000, async (deadline) => {
-      await (await fetch(server.url, { dispatcher: governed.agent } as object as RequestInit)).text()
+      await (await fetch(server.url, through(governed.agent))).text()
       expect(onlyEntry(deadline)).toMatchObject({ name: 'fetch', outcome: 'ok' })
     })
     expect(seen[0]?.rawHeaders.filter((name) => name.toLowerCase() === absolute)).toHaveLength(1)

@@ -3,5 +3,5 @@ import { heardAfterCollection } from './collected-request.ts'
 
 const { gc } = globalThis
 if (gc === undefined) throw new Error('needs --expose-gc')
-console.log(await heardAfterCollection(() => void gc()))
+console.log(await heardAfterCollection(() => gc()))
 process.exit(0)

@@ -10,12 +10,16 @@ export function fetchCaller(fetch: Fetch, dispatcher?: object): Caller {
       body: call.body ?? null,
     }
     if (call.signal !== undefined) init.signal = call.signal
-    if (dispatcher !== undefined) Object.assign(init, { dispatcher })
-    const answer = await fetch(url, init)
+    const answer = await fetch(url, dispatcher === undefined ? init : through(dispatcher, init))
     return {
       status: answer.status,
       header: (name) => answer.headers.get(name) ?? undefined,
       text: () => answer.text(),
     }
   }
+}
+
+/** The same with a dispatcher, of whichever undici. */
+export function through(dispatcher: object, init: RequestInit = {}): RequestInit {
+  return Object.assign(init, { dispatcher })
 }
