@@ -243,13 +243,9 @@ function outcomeInAxios(error: AxiosError): Outcome | undefined {
 }
 
 /** Gives plugins the config back that they know, and may send again. */
-function handBack(
-  carrier: { config?: Config | undefined; response?: AxiosResponse | undefined },
-  { config, bounds }: Attempt,
-): void {
+function handBack(carrier: { config?: Config | undefined }, { config, bounds }: Attempt): void {
   if (bounds.signal?.aborted === false) config.signal = bounds.signal
   carrier.config = config
-  if (carrier.response !== undefined) carrier.response.config = config
 }
 
 function isCausedBy(reason: TimeBudgetError, signal: AbortSignal | undefined): boolean {

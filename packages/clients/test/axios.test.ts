@@ -6,6 +6,7 @@ import { createRequire } from 'node:module'
 import type { Readable } from 'node:stream'
 import { gzipSync } from 'node:zlib'
 import { expect, test } from 'vitest'
+import { Deadline } from '@timebudget/core'
 import { slowUpstream } from '@timebudget/core/testing'
 import { attachDeadline } from '../src/axios.ts'
 import { causesOf, codesOf, failureOf, onlyEntry, pause, underDeadline } from './support/calls.ts'
@@ -230,6 +231,21 @@ test('an adapter of the user is governed too, and needs no signal to be left beh
   await underDeadline(100, async (deadline) => {
     expect(await failureOf(instance.get('http://127.0.0.1/'))).toBe(deadline.reason)
   })
+})
+
+test('what a plugin gets to see is the config that it knows, its signal and its adapter included', async () => {
+  await using server = await serveHttp((request, response) => {
+    response.writeHead(Number(request.url?.slice(1))).end('{}')
+  })
+  const instance = attached()
+  const { adapter } = instance.defaults
+  const { signal } = Deadline.after(2_000)
+  const response = await instance.get(`${server.url}200`, { signal })
+  expect(response.config).toMatchObject({ adapter })
+  expect(response.config.signal).toBe(signal)
+  const failure = await failureOf(instance.get(`${server.url}404`, { signal }))
+  expect(failure).toMatchObject({ config: { adapter }, response: { config: { adapter } } })
+  expect((failure as AxiosError).config?.signal).toBe(signal)
 })
 
 test('without a deadline and a timeout the adapter is the one that was there', async () => {

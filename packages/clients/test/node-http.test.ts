@@ -207,7 +207,12 @@ test('a caller that destroys its request, or stops reading, has cancelled', asyn
     const [response] = (await once(get(upstream.url), 'response')) as [IncomingMessage]
     for await (const _ of response) break
     expect(await (await upstream.nextRequest()).abandoned).toBe(true)
-    expect(deadline.ledger.entries.map(({ outcome }) => outcome)).toEqual(['cancelled', 'cancelled'])
+    const asked = get(upstream.url)
+    const [unwanted] = (await once(asked, 'response')) as [IncomingMessage]
+    asked.on('error', () => undefined)
+    unwanted.destroy(new Error('not what I wanted'))
+    expect(await failureOf(once(unwanted, 'close'))).toMatchObject({ message: 'not what I wanted' })
+    expect(deadline.ledger.entries.map(({ outcome }) => outcome)).toEqual(Array(3).fill('cancelled'))
   })
 })
 
@@ -324,4 +329,23 @@ test("a request that is cut in an agent's queue says 'error' and then 'close', e
     expect(upstream.requests).toHaveLength(1)
   })
   agent.destroy()
+})
+
+test('a body that breaks off right before the deadline has met the deadline', async () => {
+  await using server = await serveRaw((socket, head) => {
+    const moment = Number(/x-request-deadline: (\d+)/i.exec(head)?.[1])
+    socket.write('HTTP/1.1 200 OK\r\ncontent-length: 100\r\n\r\nbegun ')
+    const breakOff = (): unknown =>
+      head.startsWith('GET /reset') ? socket.resetAndDestroy() : socket.destroy()
+    setTimeout(breakOff, moment - Date.now() - 8)
+  })
+  for (const path of ['reset', 'end']) {
+    await underDeadline(250, async (deadline) => {
+      const asked = get(`${server.url}${path}`)
+      const [response] = (await once(asked, 'response')) as [IncomingMessage]
+      asked.on('error', (error) => expect(error).toBe(deadline.reason))
+      expect(await failureOf(textOf(response))).toBe(deadline.reason)
+      expect(onlyEntry(deadline).outcome).toBe('deadline_exceeded')
+    })
+  }
 })
