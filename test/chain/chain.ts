@@ -26,7 +26,9 @@ export class Hop {
   readonly #waiting = new Set<() => void>()
 
   private constructor(settings: HopSettings) {
-    this.#child = fork(fileURLToPath(new URL('hop.mjs', import.meta.url)), [JSON.stringify(settings)], { execArgv: [] })
+    this.#child = fork(fileURLToPath(new URL('hop.mjs', import.meta.url)), [JSON.stringify(settings)], {
+      execArgv: [],
+    })
     this.#child.on('message', (report: HopReport) => {
       this.reports.push(report)
       for (const wake of [...this.#waiting]) wake()

@@ -55,11 +55,17 @@ const leavings: Readonly<Record<string, Leaving>> = {
   },
   'a POST whose body has been parsed': {
     begin: (url) =>
-      overSocket(url, 'POST / HTTP/1.1\r\nHost: x\r\nContent-Type: text/plain\r\nContent-Length: 5\r\n\r\nhello'),
+      overSocket(
+        url,
+        'POST / HTTP/1.1\r\nHost: x\r\nContent-Type: text/plain\r\nContent-Length: 5\r\n\r\nhello',
+      ),
   },
   'a POST with a chunked body': {
     begin: (url) =>
-      overSocket(url, 'POST / HTTP/1.1\r\nHost: x\r\nContent-Type: text/plain\r\nTransfer-Encoding: chunked\r\n\r\n5\r\nhello\r\n0\r\n\r\n'),
+      overSocket(
+        url,
+        'POST / HTTP/1.1\r\nHost: x\r\nContent-Type: text/plain\r\nTransfer-Encoding: chunked\r\n\r\n5\r\nhello\r\n0\r\n\r\n',
+      ),
   },
   'an HTTP/2 stream that is reset': {
     entry: { framework: 'koa', h2: true },
@@ -102,7 +108,9 @@ test('a client that leaves in the middle of its upload is noticed before anythin
   // a second connection's answer shows that the first has been read up to here
   await fetch(chain.entry.url, { method: 'POST', headers: { 'x-request-timeout-ms': '100' }, body: 'x' })
   leave()
-  await expect.poll(() => chain.entry.all('finished').map(({ outcome }) => outcome)).toContain('client_closed')
+  await expect
+    .poll(() => chain.entry.all('finished').map(({ outcome }) => outcome))
+    .toContain('client_closed')
   expect(upstream.requests).toHaveLength(1)
 })
 
@@ -135,7 +143,8 @@ test('an event stream that outlives the deadline ends with an error event at eve
   const text = await response.text()
   expect(text).toContain('data: one\n\n')
   expect(text).toMatch(/event: error\ndata: .*"code":"DEADLINE_EXCEEDED".*\n\n$/)
-  for (const hop of chain.hops) expect(await hop.report('finished')).toMatchObject({ outcome: 'deadline_exceeded' })
+  for (const hop of chain.hops)
+    expect(await hop.report('finished')).toMatchObject({ outcome: 'deadline_exceeded' })
   source.closeAllConnections()
   source.close()
 })

@@ -15,7 +15,10 @@ test('a last hop that never answers: the client has its 504 in time, every hop h
   expect(response.headers.get('x-deadline-outcome')).toBe('deadline_exceeded')
   expect(await response.json()).toMatchObject({ code: 'DEADLINE_EXCEEDED', status: 504, budget: 400 })
   for (const hop of chain.hops) {
-    expect(await hop.report('aborted')).toMatchObject({ code: 'DEADLINE_EXCEEDED', outcome: 'deadline_exceeded' })
+    expect(await hop.report('aborted')).toMatchObject({
+      code: 'DEADLINE_EXCEEDED',
+      outcome: 'deadline_exceeded',
+    })
     expect(await hop.report('finished')).toMatchObject({ outcome: 'deadline_exceeded' })
     expect(hop.all('finished')).toHaveLength(1)
     expect(hop.all('crashed')).toEqual([])
@@ -49,7 +52,10 @@ test('the entry sees the whole chain in its Server-Timing', async () => {
   await using upstream = await slowUpstream({ delay: 0 })
   using chain = await threeFrameworks(upstream.url)
   const response = await fetch(chain.entry.url, { headers: { 'x-request-timeout-ms': '3000' } })
-  const names = response.headers.get('server-timing')?.split(', ').map((entry) => entry.split(';')[0])
+  const names = response.headers
+    .get('server-timing')
+    ?.split(', ')
+    .map((entry) => entry.split(';')[0])
   expect(names).toContain('next')
   expect(names).toContain('next.fetch')
   expect(names).toContain('next.fetch.next.fetch')
@@ -116,7 +122,11 @@ test('detached work outlives its request', async () => {
 test('who ended it is told apart at every hop: the client, the own deadline, the deadline of a hop behind', async () => {
   await using upstream = await slowUpstream()
   using chain = new Chain()
-  const leaf = await chain.put({ framework: 'fastify', upstream: upstream.url, options: { default: '5s', max: '150ms' } })
+  const leaf = await chain.put({
+    framework: 'fastify',
+    upstream: upstream.url,
+    options: { default: '5s', max: '150ms' },
+  })
   const entry = await chain.put({ framework: 'express' })
   const response = await fetch(entry.url, { headers: { 'x-request-timeout-ms': '3000' } })
   // the leaf allows less than it was asked for: its deadline, not the caller's

@@ -12,7 +12,14 @@ import express from 'express'
 import fastify from 'fastify'
 import Koa from 'koa'
 
-const { framework, upstream, options = {}, clockShift = 0, h2 = false, background } = JSON.parse(process.argv[2])
+const {
+  framework,
+  upstream,
+  options = {},
+  clockShift = 0,
+  h2 = false,
+  background,
+} = JSON.parse(process.argv[2])
 const clock = { ...systemClock, epoch: () => systemClock.epoch() + clockShift }
 const settings = { ...options, clock }
 
@@ -44,9 +51,16 @@ const hops = {
     app.use(expressDeadline(settings), express.text({ type: '*/*' }))
     app.use(async (request, response) => {
       const { method, path, body } = request
-      const answer = await work(request.deadline, request.headers, { method, path, body: bodyOf(method, body) })
+      const answer = await work(request.deadline, request.headers, {
+        method,
+        path,
+        body: bodyOf(method, body),
+      })
       response.status(answer.status).type(answer.headers.get('content-type'))
-      if (isEventStream(answer)) Readable.fromWeb(answer.body).on('error', () => {}).pipe(response)
+      if (isEventStream(answer))
+        Readable.fromWeb(answer.body)
+          .on('error', () => {})
+          .pipe(response)
       else response.send(await answer.text())
     })
     return h2 ? createHttp2Server(app) : createServer(app)
@@ -59,7 +73,11 @@ const hops = {
       const { method, path } = context
       let body = ''
       for await (const chunk of context.req) body += chunk
-      const answer = await work(context.deadline, context.headers, { method, path, body: bodyOf(method, body) })
+      const answer = await work(context.deadline, context.headers, {
+        method,
+        path,
+        body: bodyOf(method, body),
+      })
       context.status = answer.status
       context.type = answer.headers.get('content-type')
       context.body = isEventStream(answer) ? Readable.fromWeb(answer.body) : await answer.text()
@@ -68,12 +86,18 @@ const hops = {
   },
   async fastify() {
     let server
-    const app = fastify({ serverFactory: (handler) => (server = h2 ? createHttp2Server(handler) : createServer(handler)) })
+    const app = fastify({
+      serverFactory: (handler) => (server = h2 ? createHttp2Server(handler) : createServer(handler)),
+    })
     app.addContentTypeParser('*', { parseAs: 'string' }, (_request, body, done) => done(null, body))
     await app.register(fastifyDeadline, settings)
     app.all('/*', async (request, reply) => {
       const { method, url, body } = request
-      const answer = await work(request.deadline, request.headers, { method, path: url, body: bodyOf(method, body) })
+      const answer = await work(request.deadline, request.headers, {
+        method,
+        path: url,
+        body: bodyOf(method, body),
+      })
       reply.code(answer.status).type(answer.headers.get('content-type'))
       return isEventStream(answer) ? Readable.fromWeb(answer.body) : answer.text()
     })
@@ -87,7 +111,9 @@ function bodyOf(method, body) {
 }
 
 const server = await hops[framework]()
-server.listen(0, '127.0.0.1', () => report('listening', { url: `http://127.0.0.1:${server.address().port}/` }))
+server.listen(0, '127.0.0.1', () =>
+  report('listening', { url: `http://127.0.0.1:${server.address().port}/` }),
+)
 process.on('disconnect', () => process.exit(0))
 process.on('uncaughtException', (error) => report('crashed', { message: error.message }))
 process.on('unhandledRejection', (error) => report('crashed', { message: error?.message ?? String(error) }))

@@ -32,14 +32,19 @@ describe.each(nodeMatrix())('Node $version', ({ path }) => {
     return ended
   }
 
-  test('law 14: 50 calls known only by their signals all abort, under garbage collection', async (context) => {
-    const { printed } = await programOf(context, 'abort-after-gc.mjs')
-    expect(printed).toMatchObject({ aborted: 50 })
-    const { earliest, latest } = printed as { earliest: number; latest: number }
-    expect(earliest).toBeGreaterThanOrEqual(200)
-    // 400 on a machine with nothing else to do
-    expect(latest).toBeLessThan(1_000)
-  })
+  // a machine that is busy otherwise may be late once, not three times
+  const retry = { retry: 2 }
+  test(
+    'law 14: 50 calls known only by their signals all abort, under garbage collection',
+    retry,
+    async (context) => {
+      const { printed } = await programOf(context, 'abort-after-gc.mjs')
+      expect(printed).toMatchObject({ aborted: 50 })
+      const { earliest, latest } = printed as { earliest: number; latest: number }
+      expect(earliest).toBeGreaterThanOrEqual(200)
+      expect(latest).toBeLessThan(400)
+    },
+  )
 
   test('law 14: signals abort although all they were derived from has been collected', async (context) => {
     const { printed } = await programOf(context, 'dropped-owners.mjs')
