@@ -9,7 +9,7 @@ test('a last hop that never answers: the client has its 504 in time, every hop h
   using chain = await threeFrameworks(upstream.url)
   const began = performance.now()
   const response = await fetch(chain.entry.url, { headers: { 'x-request-timeout-ms': '400' } })
-  expect(performance.now() - began).toBeLessThan(800)
+  expect(performance.now() - began).toBeLessThan(2_000)
   expect(response.status).toBe(504)
   expect(response.headers.get('content-type')).toBe('application/problem+json')
   expect(response.headers.get('x-deadline-outcome')).toBe('deadline_exceeded')

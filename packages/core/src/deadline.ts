@@ -4,7 +4,7 @@ import { systemClock } from './clock.ts'
 import { Armed, type ArmedOwner, type DeadlineWatcher } from './armed.ts'
 import { timersOf } from './deadline-timers.ts'
 import type { Duration, Floor } from './duration.ts'
-import { parseDuration, parseFloor } from './duration.ts'
+import { parseDuration, parseFloor, wholeMilliseconds } from './duration.ts'
 import type { TimeBudgetError } from './errors.ts'
 import { Ledger, type LedgerEntry } from './ledger.ts'
 import { budgetTooSmall, cancellation, timeIsUp } from './reasons.ts'
@@ -271,13 +271,13 @@ export class Deadline {
   }
 
   /**
-   * The lesser of `want` and what is left, in milliseconds: for clients that take a timeout.
+   * The lesser of `want` and what is left, in whole milliseconds: for clients that take a timeout.
    * @throws the reason, once it has ended.
    */
   timeoutFor(want: Duration): number {
     const timeout = parseDuration(want, 'want')
     this.#assertRunning()
-    return Math.min(timeout, this.#left())
+    return wholeMilliseconds(Math.min(timeout, this.#left()))
   }
 
   /**

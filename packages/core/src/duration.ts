@@ -28,6 +28,11 @@ export function parseFloor(floor: Floor, option: string): number {
   return learned >= 0 ? learned : 0
 }
 
+/** For clients, which want whole milliseconds and mostly take 0 for no limit: rounded down, but to no less than 1. */
+export function wholeMilliseconds(milliseconds: number): number {
+  return Math.max(Math.floor(milliseconds), Math.ceil(Math.min(milliseconds, 1)))
+}
+
 function readText(text: string): number {
   try {
     return ms(text as ms.StringValue)

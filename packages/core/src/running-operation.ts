@@ -1,7 +1,7 @@
 import type { DeadlineWatcher } from './armed.ts'
 import { currentDeadline, runWithDeadline } from './current.ts'
 import { adopt, type Deadline, internals } from './deadline.ts'
-import { type Duration, type Floor, parseDuration, parseFloor } from './duration.ts'
+import { type Duration, type Floor, parseDuration, parseFloor, wholeMilliseconds } from './duration.ts'
 import { findTimeBudgetError, outcomeOf, type TimeBudgetError } from './errors.ts'
 import { operationFinished, operationStarted, workLate } from './events.ts'
 import type { LedgerEntry } from './ledger.ts'
@@ -26,7 +26,7 @@ export interface OperationOptions {
 export interface OperationScope {
   readonly deadline: Deadline
   readonly signal: AbortSignal
-  /** Milliseconds it may take, `Infinity` if nothing bounds it; for clients that take a timeout. */
+  /** Whole milliseconds it may take, at least 1, `Infinity` if nothing bounds it; for clients that take a timeout. */
   readonly timeout: number
 }
 
@@ -44,7 +44,7 @@ export class RunningOperation implements OperationScope, DeadlineWatcher {
 
   constructor(deadline: Deadline, entry: LedgerEntry) {
     this.deadline = deadline
-    this.timeout = deadline.budget
+    this.timeout = wholeMilliseconds(deadline.budget)
     this.entry = entry
     internals.setOperation(deadline, entry)
     operationStarted.publish(() => ({ deadline, entry }))

@@ -52,6 +52,8 @@ describe('a deadline', () => {
     const deadline = Deadline.after('1s', { clock })
     clock.advance(400)
     expect(deadline.timeoutFor('200ms')).toBe(200)
+    expect(deadline.timeoutFor(10.7)).toBe(10)
+    expect(deadline.timeoutFor(0.2)).toBe(1)
     expect(deadline.timeoutFor('5s')).toBe(600)
     expect(deadline.timeoutFor(Infinity)).toBe(600)
   })

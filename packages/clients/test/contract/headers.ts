@@ -76,7 +76,7 @@ export function headersContract(client: ClientUnderTest): void {
   test('what is sent is whole and more than nothing, however short and fractional the budget', async () => {
     await using upstream = await slowUpstream({ delay: 0 })
     await using governed = client.govern({})
-    const budgets = [500.5, ...Array.from({ length: 30 }, (_, index) => 10.5 + index / 8)]
+    const budgets = [10_000.5, ...Array.from({ length: 30 }, (_, index) => 10.5 + index / 8)]
     await Promise.all(
       budgets.map((budget) =>
         underDeadline(budget, () =>

@@ -2,6 +2,7 @@ import type { IncomingMessage, ServerResponse } from 'node:http'
 import type { DeadlineWatcher } from '../armed.ts'
 import { type Deadline, internals } from '../deadline.ts'
 import { CancelledError, ClientClosedError, findTimeBudgetError, type TimeBudgetError } from '../errors.ts'
+import { isOutcome, type Outcome } from '../outcome.ts'
 import { type Answer, answerFor, malformedAnswer } from './answer.ts'
 import { type Arrival, readArrival } from './arrival.ts'
 import { type ClientObserver, ClientWatch } from './client-gone.ts'
@@ -38,6 +39,7 @@ export class OpenRequest implements DeadlineWatcher, ClientObserver, ResponseKee
   readonly #body = new BegunBody()
   #onExceeded: ResolvedServerOptions['onExceeded']
   #reason: TimeBudgetError | undefined
+  #told: Outcome | undefined
   #goneBy: string | undefined
   #tellEnded: (() => void) | undefined
   /** Whether status and headers have been let through, though they may not have left. */
@@ -173,6 +175,9 @@ export class OpenRequest implements DeadlineWatcher, ClientObserver, ResponseKee
     this.#isBegun = true
     this.#isSentLate = this.#options.late === 'send' && this.deadline.expired
     this.#body.begin(head)
+    // a framework that answers an error of ours in its own way sends the error's headers
+    const told = head.get('x-deadline-outcome')
+    if (isOutcome(told)) this.#told = told
     const timing = this.#budget.serverTiming
     if (timing !== undefined) head.append('server-timing', timing)
   }
@@ -233,7 +238,8 @@ export class OpenRequest implements DeadlineWatcher, ClientObserver, ResponseKee
     if (this.#isOver) return
     this.#isOver = true
     const status = this.#response.headersSent ? this.#response.statusCode : undefined
-    const outcome = this.#reason?.outcome ?? (status !== undefined && status >= 500 ? 'error' : 'ok')
+    const failed = status !== undefined && status >= 500
+    const outcome = this.#reason?.outcome ?? (failed ? (this.#told ?? 'error') : 'ok')
     this.#budget.settle({ outcome, status, goneBy: this.#goneBy })
   }
 }

@@ -49,7 +49,8 @@ export function writeAnswer(
   if (isHttp2(request)) {
     writeHead.call(response, status)
     Reflect.apply(end, response, isSent ? [body] : [])
-    if (closing) stopUpload(request, response)
+    // a reset overtakes headers that nothing follows
+    if (closing && isSent) stopUpload(request, response)
     return
   }
   // the rest of the upload would be taken for the next request
