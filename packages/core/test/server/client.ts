@@ -114,6 +114,11 @@ class Reception {
     return this.#reply.promise
   }
 
+  /** A HEAD ends before it has been answered. */
+  get hasBegun(): boolean {
+    return this.#known !== undefined
+  }
+
   begin(head: Head): void {
     this.#known = head
     this.#head.resolve(head)
@@ -193,7 +198,9 @@ function beginHttp2(session: ClientHttp2Session, options: Call, reception: Recep
     else reception.fail(new Error(`the stream was closed with ${stream.rstCode}`))
   }
   // Node's client does not close a stream as long as something of its upload is left to be written
-  stream.on('end', () => setImmediate(conclude))
+  stream.on('end', () => {
+    if (reception.hasBegun) setImmediate(conclude)
+  })
   stream.on('close', conclude)
   return {
     reply: reception.reply,
