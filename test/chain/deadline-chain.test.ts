@@ -102,7 +102,7 @@ test('a proxy that keeps the upstream connection open does not keep the leaf at 
   await once(proxy, 'listening')
   const upstreamUrl = `http://127.0.0.1:${(proxy.address() as AddressInfo).port}/`
   await chain.put({ framework: 'koa', upstream: upstreamUrl })
-  await fetch(chain.entry.url, { headers: { 'x-request-timeout-ms': '300' } })
+  await fetch(chain.entry.url, { headers: { 'x-request-timeout-ms': '1500' } })
   expect(await leaf.report('aborted')).toMatchObject({ code: 'DEADLINE_EXCEEDED' })
   expect(await (await upstream.nextRequest()).abandoned).toBe(true)
   proxy.close()
