@@ -423,7 +423,8 @@ describe.each([
           get(target, name) {
             const ends = performance.now() + 250
             if (name === 'onHeaders' || name === 'onResponseStart') while (performance.now() < ends);
-            return Reflect.get(target, name) as unknown
+            const member: unknown = Reflect.get(target, name)
+            return typeof member === 'function' ? member.bind(target) : member
           },
         }),
       )

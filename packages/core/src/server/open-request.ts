@@ -40,6 +40,7 @@ export class OpenRequest implements DeadlineWatcher, ClientObserver, ResponseKee
   #onExceeded: ResolvedServerOptions['onExceeded']
   #reason: TimeBudgetError | undefined
   #told: Outcome | undefined
+  #leftAtTheEdge = false
   #goneBy: string | undefined
   #tellEnded: (() => void) | undefined
   /** Whether status and headers have been let through, though they may not have left. */
@@ -138,6 +139,7 @@ export class OpenRequest implements DeadlineWatcher, ClientObserver, ResponseKee
   }
 
   isOver(): boolean {
+    if (this.#leftAtTheEdge) return false
     return this.#isSentLate || (this.#response.writableEnded && this.#response.writableLength <= mostUnsent)
   }
 
@@ -153,6 +155,10 @@ export class OpenRequest implements DeadlineWatcher, ClientObserver, ResponseKee
     const { details } = this.#budget
     // a handler or framework that breaks its own response off is no user who left
     const isOurs = how === 'server_closed'
+    if (!isOurs && this.#isAtTheEdge()) {
+      this.#leftAtTheEdge = true
+      return
+    }
     this.stop(
       isOurs
         ? new CancelledError('the response was broken off by this server', details)
@@ -160,6 +166,16 @@ export class OpenRequest implements DeadlineWatcher, ClientObserver, ResponseKee
     )
     if (this.#reason?.code === 'CLIENT_CLOSED') this.#goneBy = how
     this.#finish()
+  }
+
+  /**
+   * A caller that keeps the same deadline gives up a moment before us: that is the deadline's doing, which is waited for,
+   * so that every hop of a chain ends alike.
+   */
+  #isAtTheEdge(): boolean {
+    if (this.#arrival.source !== 'header' || this.#response.writableEnded) return false
+    const remaining = this.deadline.remaining()
+    return remaining > 0 && remaining <= this.#options.skewTolerance
   }
 
   isTooLate(): boolean {
@@ -202,6 +218,7 @@ export class OpenRequest implements DeadlineWatcher, ClientObserver, ResponseKee
     if (reason.code !== 'CLIENT_CLOSED') this.#tellClient(reason, extra)
     this.#budget.entry.cancel(reason)
     this.#tellEnded?.()
+    if (this.#leftAtTheEdge) this.#finish()
   }
 
   #tellClient(reason: TimeBudgetError, extra: Readonly<Record<string, number>> | undefined): void {
