@@ -18,6 +18,12 @@ export interface FetchCall {
   readonly method: string
 }
 
+/** What `wrapFetch` takes. */
+export interface FetchOptions extends ClientOptions<FetchCall> {
+  /** Throws a TypeError for a call that stands under no deadline and has no `timeout`, in place of letting it run; `false`. */
+  readonly requireDeadline?: boolean | undefined
+}
+
 /**
  * The global fetch, under the ambient deadline: it carries what is left to the next service, ends when that is used up
  * with the connection closed, and stands in the ledger. Without a deadline it is the global fetch.
@@ -34,13 +40,17 @@ export const fetch: Fetch = wrapFetch()
  * UpstreamError, with fetch's error as the cause, if the call fails otherwise.
  * @throws TypeError that names the option which cannot be read.
  */
-export function wrapFetch(base: Fetch = globalFetch, options: ClientOptions<FetchCall> = {}): Fetch {
+export function wrapFetch(base: Fetch = globalFetch, options: FetchOptions = {}): Fetch {
   const resolved = resolveClientOptions(options, 'fetch')
   return async function fetchUnderDeadline(input, init) {
     const request = asRequest(input)
     const callerSignal = (init?.signal === undefined ? request?.signal : init.signal) ?? undefined
     const deadline = deadlineOfCall(callerSignal)
-    if (deadline === undefined && resolved.timeout === undefined) return base(input, init)
+    if (deadline === undefined && resolved.timeout === undefined) {
+      if (options.requireDeadline === true)
+        throw new TypeError('requireDeadline: this call stands under no deadline')
+      return base(input, init)
+    }
     callerSignal?.throwIfAborted()
     if (request !== undefined) requestBehind.set(request.signal, request)
     const call = readRequest(input, init)
