@@ -45,6 +45,7 @@ export class OpenCall implements DeadlineWatcher, Stoppable {
   readonly #budget: RequestBudget
   #tellEnded: ((reason: TimeBudgetError) => void) | undefined
   #reason: TimeBudgetError | undefined
+  #leftAtTheEdge = false
   #isOver = false
 
   constructor(call: ArrivingCall, options: ResolvedCallOptions) {
@@ -120,7 +121,7 @@ export class OpenCall implements DeadlineWatcher, Stoppable {
   /** The handler's answer is about to be sent and ends the call; `false` if something else has, and nothing may be sent. */
   finish(outcome: Outcome): boolean {
     if (this.endIfLate()) return false
-    this.#close(outcome)
+    this.#close(this.#leftAtTheEdge ? 'deadline_exceeded' : outcome)
     return true
   }
 
@@ -144,6 +145,10 @@ export class OpenCall implements DeadlineWatcher, Stoppable {
 
   /** The client left; `how` is `h2_rst_8` and the like. */
   clientGone(how: string): void {
+    if (this.#budget.isAtTheEdge) {
+      this.#leftAtTheEdge = true
+      return
+    }
     const gone = new ClientClosedError(`the client went away (${how})`, this.#budget.details)
     this.#endBy(this.deadline.reason ?? gone, how)
   }

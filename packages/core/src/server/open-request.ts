@@ -155,7 +155,7 @@ export class OpenRequest implements DeadlineWatcher, ClientObserver, ResponseKee
     const { details } = this.#budget
     // a handler or framework that breaks its own response off is no user who left
     const isOurs = how === 'server_closed'
-    if (!isOurs && this.#isAtTheEdge()) {
+    if (!isOurs && !this.#response.writableEnded && this.#budget.isAtTheEdge) {
       this.#leftAtTheEdge = true
       return
     }
@@ -166,16 +166,6 @@ export class OpenRequest implements DeadlineWatcher, ClientObserver, ResponseKee
     )
     if (this.#reason?.code === 'CLIENT_CLOSED') this.#goneBy = how
     this.#finish()
-  }
-
-  /**
-   * A caller that keeps the same deadline gives up a moment before us: that is the deadline's doing, which is waited for,
-   * so that every hop of a chain ends alike.
-   */
-  #isAtTheEdge(): boolean {
-    if (this.#arrival.source !== 'header' || this.#response.writableEnded) return false
-    const remaining = this.deadline.remaining()
-    return remaining > 0 && remaining <= this.#options.skewTolerance
   }
 
   isTooLate(): boolean {
@@ -215,7 +205,7 @@ export class OpenRequest implements DeadlineWatcher, ClientObserver, ResponseKee
   #endBy(reason: TimeBudgetError | undefined, extra?: Readonly<Record<string, number>>): void {
     if (reason === undefined || this.#reason !== undefined || this.#isOver) return
     this.#reason = reason
-    if (reason.code !== 'CLIENT_CLOSED') this.#tellClient(reason, extra)
+    if (reason.code !== 'CLIENT_CLOSED' && !this.#leftAtTheEdge) this.#tellClient(reason, extra)
     this.#budget.entry.cancel(reason)
     this.#tellEnded?.()
     if (this.#leftAtTheEdge) this.#finish()

@@ -22,7 +22,7 @@ export interface BudgetParts {
   readonly arrival: Pick<Arrival, 'source' | 'clamped'> | undefined
   /** The framework's or Node's request, for events. */
   readonly request: object
-  readonly options: Pick<ResolvedServerOptions, 'ambient' | 'serverTiming'>
+  readonly options: Omit<ResolvedServerOptions, 'trust'>
 }
 
 /** A request's deadline, what routes have made of it, and the events that tell of its beginning and its end. */
@@ -53,6 +53,19 @@ export class RequestBudget {
   get details(): ErrorDetails {
     const { deadline } = this
     return { budget: deadline.budget, elapsed: deadline.elapsed(), remaining: deadline.remaining() }
+  }
+
+  /**
+   * Whether a client that leaves now does what the deadline is about to do. A caller that keeps the same deadline gives up
+   * a moment before us; the deadline is waited for then, so that every hop of a chain ends alike.
+   */
+  get isAtTheEdge(): boolean {
+    const { entry, arrival, options } = this.#parts
+    if (this.deadline.expired) return false
+    // the request around it hears of its client as well, and knows
+    if (arrival === undefined) return entry.remaining() <= options.skewTolerance
+    if (arrival.source !== 'header' || arrival.clamped) return false
+    return entry.remaining() + options.reserve <= options.skewTolerance
   }
 
   announce(): void {

@@ -1,6 +1,8 @@
 import { once } from 'node:events'
 import { connect } from 'node:net'
 import { setTimeout as sleep } from 'node:timers/promises'
+import type { ServerOptions } from '@timebudget/core/server'
+import { ManualClock } from '@timebudget/core/testing'
 import { describe, expect, test } from 'vitest'
 import { begin, type Call, call, connection } from '../client.ts'
 import { type Handler, type Host, type Served, serve } from '../host.ts'
@@ -106,6 +108,74 @@ export function clientLeavesContract(host: Host): void {
       socket.destroy()
       await server.finished.nth(2)
       expect(server.finished.all.map(({ outcome }) => outcome)).toEqual(['client_closed', 'client_closed'])
+    })
+  })
+
+  describe('a client that leaves a moment before the end', () => {
+    interface Leaving {
+      readonly options?: ServerOptions
+      readonly inner?: ServerOptions
+      readonly headers?: Readonly<Record<string, string>>
+      readonly left: number
+    }
+
+    /** One that leaves when so many milliseconds of its second are left; the server has noticed. */
+    async function leave({ options = {}, inner, headers, left }: Leaving) {
+      const clock = new ManualClock()
+      const server = await serve(host, {
+        handler: forever,
+        options: { ...options, clock },
+        ...(inner === undefined ? {} : { inner }),
+      })
+      const calling = begin(server, headers === undefined ? {} : { headers })
+      const { deadline, response } = await server.entered.nth(1)
+      clock.advance(1_000 - left)
+      const noticed = once(response, 'close')
+      calling.leave()
+      await noticed
+      return { server, clock, deadline }
+    }
+    const headers = { 'x-request-timeout-ms': '1000' }
+
+    test('of its own deadline ends as that does, at its deadline', async () => {
+      const { server, clock, deadline } = await leave({ headers, left: 20 })
+      await using _ = server
+      expect(deadline.signal.aborted).toBe(false)
+      expect(server.finished.all).toEqual([])
+      clock.advance(20)
+      expect(deadline.signal.reason).toMatchObject({ code: 'DEADLINE_EXCEEDED' })
+      expect(await server.finished.nth(1)).toMatchObject({
+        outcome: 'deadline_exceeded',
+        status: undefined,
+        goneBy: undefined,
+      })
+    })
+
+    const others: Readonly<Record<string, Leaving>> = {
+      'has more than the tolerance left': { headers, left: 51 },
+      'has more left than a tolerance of its server': { options: { skewTolerance: 10 }, headers, left: 20 },
+      'brought no deadline': { options: { default: '1s' }, left: 20 },
+      'asked for more than it was given': {
+        options: { max: '1s' },
+        headers: { 'x-request-timeout-ms': '5000' },
+        left: 20,
+      },
+      'has time left that its server keeps back': {
+        options: { reserve: 100 },
+        headers: { 'x-request-timeout-ms': '1100' },
+        left: 20,
+      },
+      'has time left that a route does not have': {
+        inner: { default: '1s' },
+        headers: { 'x-request-timeout-ms': '5000' },
+        left: 20,
+      },
+    }
+    test.each(Object.entries(others))('but %s has left for itself, at once', async (_name, leaving) => {
+      const { server, deadline } = await leave(leaving)
+      await using _ = server
+      expect(deadline.signal.reason).toMatchObject({ code: 'CLIENT_CLOSED' })
+      expect(await server.finished.nth(1)).toMatchObject({ outcome: 'client_closed' })
     })
   })
 
