@@ -8,7 +8,15 @@ import {
   type Outcome,
   type RunningOperation,
 } from '@timebudget/core'
-import { type CodecName, codecs, defaultEmit, encodeDeadline, parseServerTiming } from '@timebudget/core/wire'
+import {
+  attemptHeader,
+  type CodecName,
+  codecs,
+  defaultEmit,
+  encodeAttempt,
+  encodeDeadline,
+  parseServerTiming,
+} from '@timebudget/core/wire'
 import { type HostRule, type HostTest, hostTest, isPrivateHost } from './destinations.ts'
 
 /** What every client takes; `Call` is the client's own idea of a request. */
@@ -35,7 +43,7 @@ export interface ResolvedClientOptions<Call> {
   readonly propagatesTo: HostTest
   readonly trusts: HostTest
   readonly emit: readonly CodecName[]
-  /** Lower-case names of the headers that `emit` may write. */
+  /** Lower-case names of the headers that we may write. */
   readonly headerNames: ReadonlySet<string>
 }
 
@@ -59,7 +67,7 @@ export function resolveClientOptions<Call>(
     propagatesTo: hostTest(options.propagateTo ?? true, 'propagateTo'),
     trusts: hostTest(options.trust ?? isPrivateHost, 'trust'),
     emit: [...emit],
-    headerNames: new Set(emit.map((name) => codecs[name].header)),
+    headerNames: new Set([attemptHeader, ...emit.map((name) => codecs[name].header)]),
   })
 }
 
@@ -77,7 +85,8 @@ export function headersFor(
   deadline: Deadline,
   options: Pick<ResolvedClientOptions<never>, 'propagatesTo' | 'emit'>,
 ): Record<string, string> {
-  return options.propagatesTo(url) ? encodeDeadline(deadline, options.emit) : {}
+  if (!options.propagatesTo(url)) return {}
+  return { ...encodeDeadline(deadline, options.emit), ...encodeAttempt(deadline.attempt) }
 }
 
 /** What a peer says, in its response's headers, about the time it was given. */

@@ -1,7 +1,8 @@
 import { setMaxListeners } from 'node:events'
 import type { Clock } from './clock.ts'
 import { systemClock } from './clock.ts'
-import { Armed, type ArmedOwner, type DeadlineWatcher } from './armed.ts'
+import { Armed } from './armed.ts'
+import type { DeadlineInternals } from './deadline-internals.ts'
 import { timersOf } from './deadline-timers.ts'
 import type { Duration, Floor } from './duration.ts'
 import { parseDuration, parseFloor, wholeMilliseconds } from './duration.ts'
@@ -44,42 +45,6 @@ interface DeadlineShape {
   readonly skewTolerance: number
 }
 
-/** What the rest of core may do with a deadline and users may not. */
-export interface DeadlineInternals extends ArmedOwner {
-  isOurs(value: Deadline): boolean
-  /**
-   * Acts for the deadline from now on; with `hold` the process stays alive until it ends or is settled. Returns the
-   * reason if it has ended before: then nobody will be told.
-   */
-  watch(
-    deadline: Deadline,
-    watcher: DeadlineWatcher,
-    options: { readonly hold: boolean },
-  ): TimeBudgetError | undefined
-  /** Decides on the reason of its end and returns it, the first cause; nobody is told before `cancel`. */
-  claim(deadline: Deadline, reason: TimeBudgetError): TimeBudgetError
-  fromWire(shape: {
-    readonly remaining: number
-    readonly epochMs: number | undefined
-    readonly skewTolerance: number
-    readonly clock: Clock | undefined
-  }): Deadline
-  /** One of ours that ends when another copy's deadline does. */
-  following(other: Deadline): Deadline
-  /** A child whose end is an operation's timeout, holding the operation that runs in it. */
-  forOperation(
-    parent: Deadline | undefined,
-    options: ChildOptions & { readonly label: string; readonly signal: AbortSignal | undefined },
-  ): Deadline
-  /** The innermost operation a deadline belongs to. */
-  operationOf(deadline: Deadline): LedgerEntry | undefined
-  setOperation(deadline: Deadline, operation: LedgerEntry): void
-  clockOf(deadline: Deadline): Clock
-  /** Whoever works under it hands it on themselves: its operations use no async context. */
-  spareContext(deadline: Deadline): void
-  sparesContext(deadline: Deadline): boolean
-}
-
 export let internals: DeadlineInternals
 
 /**
@@ -105,6 +70,7 @@ export class Deadline {
   #endedAt = Infinity
   #settled = false
   #sparesContext = false
+  #attempt = 1
   #controller: AbortController | undefined
   #armed: Armed | undefined
   #ledger: Ledger | undefined
@@ -216,6 +182,9 @@ export class Deadline {
       setOperation(deadline, operation) {
         deadline.#operation = operation
       },
+      setAttempt(deadline, attempt) {
+        deadline.#attempt = attempt
+      },
       clockOf: (deadline) => deadline.#clock,
       spareContext(deadline) {
         deadline.#sparesContext = true
@@ -235,6 +204,14 @@ export class Deadline {
     // 1 ms: what two readings of a clock that counts whole milliseconds differ by
     if (!(ahead >= -1 && ahead <= this.#skewTolerance)) this.#epochMs = own
     return this.#epochMs ?? own
+  }
+
+  /**
+   * Which attempt of the same work this is, from 1: its own number, or that of the work it is part of, here or at the
+   * caller's. Travels as `X-Request-Attempt`, so that nobody retries inside a retry.
+   */
+  get attempt(): number {
+    return Math.max(this.#attempt, this.#parent?.attempt ?? 1)
   }
 
   /** Aborts when the deadline ends, with the reason; never because the work went well. Made on first use. */
@@ -285,9 +262,9 @@ export class Deadline {
    * @throws BudgetTooSmallError if less is left; the reason, once it has ended.
    */
   assertRemaining(floor: Floor, operation?: string): void {
-    const needed = parseFloor(floor, 'floor')
     this.#assertRunning()
     const remaining = this.#left()
+    const needed = parseFloor(floor, 'floor', remaining)
     if (remaining < needed) throw budgetTooSmall({ operation, needed, remaining, of: this })
   }
 
@@ -350,15 +327,15 @@ export class Deadline {
   }
 
   /** The reason as the clock and the ancestors have it by now, whether or not a timer has run. */
-  #observe(): TimeBudgetError | undefined {
+  #observe(now: number = this.#clock.now()): TimeBudgetError | undefined {
     if (this.#reason !== undefined) return this.#reason
     const parent = this.#parent
     if (parent !== undefined) {
-      const inherited = parent.#observe()
+      // by the same reading of the clock: between two of them the parent's time, which is also this one's, may run out
+      const inherited = parent.#observe(now)
       if (inherited !== undefined && parent.#endedAt <= this.#ownEnd)
         return this.#end(inherited, parent.#endedAt)
     }
-    const now = this.#clock.now()
     const told = this.#other?.reason
     if (told !== undefined) return this.#end(told, Math.min(now, this.#endsAt))
     if (now < this.#endsAt) return undefined

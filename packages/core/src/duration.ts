@@ -1,10 +1,26 @@
 import ms from 'ms'
+import type { Outcome } from './outcome.ts'
 
 /** A length of time: a number is milliseconds, a string is what `ms` reads (`'1.5s'`, `'2m'`). */
 export type Duration = number | string
 
 /** The least remaining time an operation is worth starting with: fixed, or learned from what it really takes. */
-export type Floor = Duration | { current(): number }
+export type Floor = Duration | FloorSource
+
+/** A floor that is found anew at every start. */
+export interface FloorSource {
+  /** Milliseconds; with what is `remaining`, the least that this very start needs: 0 lets it begin. */
+  current(remaining?: number): number
+  /** Told how each piece of work that began under it has ended; `spent` in milliseconds. */
+  record?(end: FinishedWork): void
+}
+
+/** How a piece of work has ended. */
+export interface FinishedWork {
+  /** Milliseconds. */
+  readonly spent: number
+  readonly outcome: Outcome
+}
 
 /**
  * Milliseconds in a duration, `Infinity` included.
@@ -19,13 +35,27 @@ export function parseDuration(duration: Duration, option: string): number {
 }
 
 /**
- * Milliseconds in a fixed floor, or what a learned floor says at this moment.
+ * Milliseconds in a fixed floor, or what a learned floor says at this moment, to a start with so much `remaining`.
  * @throws TypeError that names `option` when it is unreadable; a learned floor that has no usable value counts as 0.
  */
-export function parseFloor(floor: Floor, option: string): number {
-  if (typeof floor !== 'object' || floor === null) return parseDuration(floor, option)
-  const learned = floor.current()
+export function parseFloor(floor: Floor, option: string, remaining?: number): number {
+  if (!isLearned(floor)) return parseDuration(floor, option)
+  const learned = floor.current(remaining)
   return learned >= 0 ? learned : 0
+}
+
+/** Tells a learned floor how work that began under it has ended. */
+export function teachFloor(floor: Floor | undefined, end: FinishedWork): void {
+  if (floor === undefined || !isLearned(floor)) return
+  try {
+    floor.record?.(end)
+  } catch (error) {
+    process.emitWarning(`a learned floor failed: ${String(error)}`, 'TimeBudgetWarning')
+  }
+}
+
+function isLearned(floor: Floor): floor is FloorSource {
+  return typeof floor === 'object' && floor !== null
 }
 
 /** For clients, which want whole milliseconds and mostly take 0 for no limit: rounded down, but to no less than 1. */

@@ -31,9 +31,9 @@ export {
   TotalTimeoutError,
   UpstreamError,
 } from './errors.ts'
+export { defineEvent, type EventChannel } from './event-channel.ts'
 export {
   type DeadlineSource,
-  type EventChannel,
   type HeaderMalformed,
   headerMalformed,
   type OperationFinished,
@@ -49,5 +49,22 @@ export {
   type WorkLate,
   workLate,
 } from './events.ts'
+export {
+  type BreakerMoved,
+  breakerMoved,
+  type FloorJudged,
+  floorJudged,
+  type FloorQuestionable,
+  floorQuestionable,
+  type HedgeStarted,
+  hedgeStarted,
+  type LoopLagged,
+  loopLagged,
+  type QueueJudged,
+  queueJudged,
+  type RetryDecided,
+  retryDecided,
+  type RetryStop,
+} from './resilience-events.ts'
 export { type Clock, type ClockTimer, systemClock } from './clock.ts'
-export type { Duration, Floor } from './duration.ts'
+export { type Duration, type FinishedWork, type Floor, type FloorSource, parseDuration } from './duration.ts'

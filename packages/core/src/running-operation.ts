@@ -1,7 +1,14 @@
 import type { DeadlineWatcher } from './armed.ts'
 import { currentDeadline, runWithDeadline } from './current.ts'
 import { adopt, type Deadline, internals } from './deadline.ts'
-import { type Duration, type Floor, parseDuration, parseFloor, wholeMilliseconds } from './duration.ts'
+import {
+  type Duration,
+  type Floor,
+  parseDuration,
+  parseFloor,
+  teachFloor,
+  wholeMilliseconds,
+} from './duration.ts'
 import { findTimeBudgetError, outcomeOf, type TimeBudgetError } from './errors.ts'
 import { operationFinished, operationStarted, workLate } from './events.ts'
 import type { LedgerEntry } from './ledger.ts'
@@ -20,6 +27,8 @@ export interface OperationOptions {
   readonly deadline?: Deadline | undefined
   /** Cancels it when it aborts; its reason becomes the cause, unless it is one of ours. */
   readonly signal?: AbortSignal | undefined
+  /** Which attempt of the same work it is, from 1; its calls tell the hops behind. */
+  readonly attempt?: number | undefined
 }
 
 /** What the work of an operation gets. */
@@ -41,9 +50,11 @@ export class RunningOperation implements OperationScope, DeadlineWatcher {
   #cutOff: ((reason: TimeBudgetError) => void) | undefined
   #over = false
   #endedBy: TimeBudgetError | undefined
+  readonly #floor: Floor | undefined
 
-  constructor(deadline: Deadline, entry: LedgerEntry) {
+  constructor(deadline: Deadline, entry: LedgerEntry, floor?: Floor) {
     this.deadline = deadline
+    this.#floor = floor
     this.timeout = wholeMilliseconds(deadline.budget)
     this.entry = entry
     internals.setOperation(deadline, entry)
@@ -117,6 +128,7 @@ export class RunningOperation implements OperationScope, DeadlineWatcher {
   #close(outcome: Outcome, error: unknown): void {
     this.#over = true
     this.deadline.ledger.close(this.entry, outcome)
+    teachFloor(this.#floor, { spent: this.entry.spent ?? 0, outcome })
     operationFinished.publish(() => ({ deadline: this.deadline, entry: this.entry, error }))
   }
 
@@ -141,7 +153,6 @@ export class RunningOperation implements OperationScope, DeadlineWatcher {
 export function startOperation(name: string, options: OperationOptions = {}): RunningOperation {
   const given = options.deadline ?? currentDeadline()
   const parent = given === undefined ? undefined : adopt(given)
-  const floor = options.floor === undefined ? 0 : parseFloor(options.floor, 'floor')
   const reserve = options.reserve === undefined ? 0 : parseDuration(options.reserve, 'reserve')
   const deadline = internals.forOperation(parent, {
     timeout: options.timeout,
@@ -150,6 +161,8 @@ export function startOperation(name: string, options: OperationOptions = {}): Ru
     signal: options.signal,
   })
   const remaining = parent === undefined ? deadline.remaining() : parent.remaining()
+  const floor = options.floor === undefined ? 0 : parseFloor(options.floor, 'floor', remaining - reserve)
+  if (options.attempt !== undefined) internals.setAttempt(deadline, options.attempt)
   const entry = deadline.ledger.open({
     name,
     parent: parent === undefined ? undefined : internals.operationOf(parent),
@@ -159,7 +172,7 @@ export function startOperation(name: string, options: OperationOptions = {}): Ru
     reserve,
   })
   const refusal = refuse(name, parent, { needed: floor + reserve, remaining }) ?? deadline.reason
-  if (refusal === undefined) return new RunningOperation(deadline, entry)
+  if (refusal === undefined) return new RunningOperation(deadline, entry, options.floor)
   deadline.settle()
   deadline.ledger.close(entry, refusal.outcome)
   operationFinished.publish(() => ({ deadline, entry, error: refusal }))

@@ -1,5 +1,6 @@
 import { describe, expect, test } from 'vitest'
 import {
+  type Clock,
   BudgetTooSmallError,
   CancelledError,
   ClientClosedError,
@@ -154,6 +155,25 @@ describe('a child', () => {
     for (const options of [{}, { timeout: 50 }, { timeout: 0 }, { reserve: '500ms' }, { reserve: '5s' }]) {
       expect(parent.child(options).reason).toBe(parent.reason)
       expect(parent.child(options).signal.reason).toBe(parent.reason)
+    }
+  })
+
+  test('of all its parent has ends for its parent’s reason, however the clock runs on between two looks at it', () => {
+    for (let begun = 0; begun < 12; begun += 1) {
+      const clock = new ManualClock()
+      const running: Clock = {
+        now() {
+          clock.block(0.25)
+          return clock.now()
+        },
+        epoch: () => clock.epoch(),
+        wakeAfter: (delay, wake) => clock.wakeAfter(delay, wake),
+      }
+      const parent = Deadline.after(10, { clock: running })
+      const child = parent.child({ timeout: 1_000 })
+      clock.block(7 + begun * 0.1)
+      while (child.reason === undefined) clock.block(0.05)
+      expect(child.reason.code).toBe('DEADLINE_EXCEEDED')
     }
   })
 

@@ -38,6 +38,19 @@ export function headersContract(client: ClientUnderTest): void {
     })
   })
 
+  test('a call in a later attempt says so, once, and a first attempt says nothing', async () => {
+    await using upstream = await slowUpstream({ delay: 0 })
+    await using governed = client.govern({})
+    await underDeadline(5_000, async () => {
+      const callOnce = (attempt: number): Promise<string> =>
+        operation('retrieve', { attempt }, async () =>
+          (await governed.call(upstream.url, { headers: { 'X-Request-Attempt': '9' } })).text(),
+        )
+      for (const attempt of [1, 2]) await callOnce(attempt)
+    })
+    expect(upstream.requests.map(({ headers }) => headers['x-request-attempt'])).toEqual([undefined, '2'])
+  })
+
   test('a hop sends on the very moment that it received', async () => {
     await using leaf = await slowUpstream({ delay: 0 })
     await using governed = client.govern({})

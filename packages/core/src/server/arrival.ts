@@ -3,6 +3,7 @@ import { parseFloor } from '../duration.ts'
 import { BudgetTooSmallError, DeadlineExceededError, type TimeBudgetError } from '../errors.ts'
 import { type DeadlineSource, headerMalformed, skewMeasured } from '../events.ts'
 import {
+  decodeAttempt,
   type Decoded,
   decodeDeadline,
   type HeaderSource,
@@ -38,12 +39,19 @@ export interface Arrival {
 
 const peerClocks = new PeerClocks()
 
-/** Reads the deadline of a request that has just arrived. */
+/** Reads the deadline of a request that has just arrived, and which attempt its caller says it is. */
 export function readArrival<R extends Arriving>(request: R, options: ArrivalOptions<R>): Arrival {
+  const trusted = isTrusted(request, options)
+  const arrival = readDeadline(request, options, trusted)
+  if (trusted) internals.setAttempt(arrival.deadline, decodeAttempt(request.headers))
+  return arrival
+}
+
+function readDeadline<R extends Arriving>(request: R, options: ArrivalOptions<R>, trusted: boolean): Arrival {
   const { clock, skewTolerance } = options
   const peer = request.socket?.remoteAddress
   const now = clock.epoch()
-  const decoded: Decoded = !isTrusted(request, options)
+  const decoded: Decoded = !trusted
     ? { malformed: [] }
     : decodeDeadline(request.headers, options.accept, now, {
         skewTolerance,
@@ -85,8 +93,8 @@ function refuse(
   received: WireDeadline,
   { floor, reserve }: Pick<ResolvedServerOptions, 'floor' | 'reserve'>,
 ): TimeBudgetError | undefined {
-  const needed = parseFloor(floor, 'floor') + reserve
   const remaining = Math.max(0, received.remaining)
+  const needed = parseFloor(floor, 'floor', remaining - reserve) + reserve
   const details = { budget: remaining, elapsed: 0, remaining }
   if (remaining < needed || (remaining === needed && reserve > 0)) {
     const message = `the request needs ${Math.ceil(needed)} ms, ${Math.floor(remaining)} ms were left when it arrived`

@@ -31,6 +31,21 @@ export function arrivalContract(host: Host): void {
       expect(await server.finished.nth(1)).toMatchObject({ source: 'header', clamped: false })
     })
 
+    test('knows which attempt its caller says it is', async () => {
+      await using server = await serve(host, { handler: ({ deadline }) => String(deadline.attempt) })
+      expect(await call(server)).toMatchObject({ body: '1' })
+      expect(await call(server, { headers: { 'x-request-attempt': '3' } })).toMatchObject({ body: '3' })
+      expect(await call(server, { headers: { 'x-request-attempt': 'many' } })).toMatchObject({ body: '1' })
+    })
+
+    test('takes no word of a stranger about attempts', async () => {
+      await using server = await serve(host, {
+        handler: ({ deadline }) => String(deadline.attempt),
+        options: { trust: 'ignore' },
+      })
+      expect(await call(server, { headers: { 'x-request-attempt': '3' } })).toMatchObject({ body: '1' })
+    })
+
     test('is never more than max, whatever the headers say', async () => {
       await using server = await serve(host, { handler: showBudget, options: { max: '30s' } })
       const farthest: Record<string, string>[] = [

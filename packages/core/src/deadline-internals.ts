@@ -1,0 +1,43 @@
+import type { ArmedOwner, DeadlineWatcher } from './armed.ts'
+import type { Clock } from './clock.ts'
+import type { ChildOptions, Deadline } from './deadline.ts'
+import type { TimeBudgetError } from './errors.ts'
+import type { LedgerEntry } from './ledger.ts'
+
+/** What the rest of core may do with a deadline and users may not. */
+export interface DeadlineInternals extends ArmedOwner {
+  isOurs(value: Deadline): boolean
+  /**
+   * Acts for the deadline from now on; with `hold` the process stays alive until it ends or is settled. Returns the
+   * reason if it has ended before: then nobody will be told.
+   */
+  watch(
+    deadline: Deadline,
+    watcher: DeadlineWatcher,
+    options: { readonly hold: boolean },
+  ): TimeBudgetError | undefined
+  /** Decides on the reason of its end and returns it, the first cause; nobody is told before `cancel`. */
+  claim(deadline: Deadline, reason: TimeBudgetError): TimeBudgetError
+  fromWire(shape: {
+    readonly remaining: number
+    readonly epochMs: number | undefined
+    readonly skewTolerance: number
+    readonly clock: Clock | undefined
+  }): Deadline
+  /** Which attempt of the same work it stands for, from 1. */
+  setAttempt(deadline: Deadline, attempt: number): void
+  /** One of ours that ends when another copy's deadline does. */
+  following(other: Deadline): Deadline
+  /** A child whose end is an operation's timeout, holding the operation that runs in it. */
+  forOperation(
+    parent: Deadline | undefined,
+    options: ChildOptions & { readonly label: string; readonly signal: AbortSignal | undefined },
+  ): Deadline
+  /** The innermost operation a deadline belongs to. */
+  operationOf(deadline: Deadline): LedgerEntry | undefined
+  setOperation(deadline: Deadline, operation: LedgerEntry): void
+  clockOf(deadline: Deadline): Clock
+  /** Whoever works under it hands it on themselves: its operations use no async context. */
+  spareContext(deadline: Deadline): void
+  sparesContext(deadline: Deadline): boolean
+}
