@@ -3,7 +3,6 @@ import {
   deadlineBehind,
   type Outcome,
   type RunningOperation,
-  startOperation,
   type TimeBudgetError,
 } from '@timebudget/core'
 import type { AxiosError, AxiosInstance, AxiosResponse, InternalAxiosRequestConfig } from 'axios'
@@ -12,7 +11,7 @@ import { Readable } from 'node:stream'
 import { blameUpstream, failureOf, isOutOfTime, waitOutTheEdge, withCause } from './failure.ts'
 import { type Fetch, followUnderDeadline, readRequest } from './followed-fetch.ts'
 import { governBody } from './governed-response.ts'
-import { headersFor, outcomeOfAnswer, type ResolvedClientOptions } from './outgoing.ts'
+import { headersFor, outcomeOfAnswer, type ResolvedClientOptions, startCall } from './outgoing.ts'
 import { watchedStream } from './watched-body.ts'
 
 /** The call an axios instance was asked for. */
@@ -57,9 +56,8 @@ export function axiosDispatcher(instance: AxiosInstance, resolved: Resolved): Ax
       })
     }
     const url = urlOf(instance, config)
-    const { timeout, floor, nameOf } = resolved
-    const name = nameOf({ url, method: (config.method ?? 'get').toUpperCase() })
-    const running = startOperation(name, { timeout, floor, deadline, signal })
+    const call = { url, method: (config.method ?? 'get').toUpperCase() }
+    const running = startCall(resolved, call, { deadline, signal })
     const controller = new AbortController()
     const attempt: Attempt = { config, bounds, running, resolved, controller, url }
     return new Promise((resolve, reject) => {

@@ -1,7 +1,7 @@
 import type { AxiosAdapter, AxiosInstance, InternalAxiosRequestConfig } from 'axios'
 import { deadlineBehind } from '@timebudget/core'
 import { type AxiosCall, axiosDispatcher } from './axios-dispatch.ts'
-import { type ClientOptions, deadlineOfCall, resolveClientOptions } from './outgoing.ts'
+import { type ClientOptions, deadlineOfCall, isBounded, resolveClientOptions } from './outgoing.ts'
 
 export type { AxiosCall, ClientOptions }
 
@@ -32,7 +32,7 @@ export function attachDeadline(instance: AxiosInstance, options: ClientOptions<A
     const adapter = ungoverned(config.adapter)
     const signal = config.signal as AbortSignal | undefined
     const deadline = deadlineOfCall(signal)
-    if (deadline === undefined && resolved.timeout === undefined) return Object.assign(config, { adapter })
+    if (!isBounded({ deadline }, resolved)) return Object.assign(config, { adapter })
     // looking at it before and after us, axios would say 'canceled' and not why, even where the deadline has passed
     const isPutAway = signal !== undefined && (signal.aborted || deadlineBehind(signal) !== undefined)
     const governed: AxiosAdapter = (dispatched) =>

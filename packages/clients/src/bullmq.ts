@@ -1,13 +1,6 @@
-import {
-  currentDeadline,
-  Deadline,
-  detach,
-  type RunningOperation,
-  runWithDeadline,
-  startOperation,
-} from '@timebudget/core'
-import { type ResolvedClientOptions, resolveClientOptions } from './outgoing.ts'
-import { isBounded, overriding, runStoreCall, type StoreOptions } from './store-call.ts'
+import { currentDeadline, Deadline, detach, type RunningOperation, runWithDeadline } from '@timebudget/core'
+import { isBounded, type ResolvedClientOptions, resolveClientOptions, startCall } from './outgoing.ts'
+import { isBoundedNow, overriding, runStoreCall, type StoreOptions } from './store-call.ts'
 
 /** The job that is added or processed. */
 export interface BullmqCall {
@@ -78,7 +71,7 @@ interface NewJob {
 function governQueue(queue: JobAdder, resolved: Resolved): JobAdder {
   return overriding(queue, {
     async add(...args: readonly unknown[]): Promise<unknown> {
-      if (!isBounded(resolved)) return queue.add(...args)
+      if (!isBoundedNow(resolved)) return queue.add(...args)
       const deadline = currentDeadline()
       const [first, second, third] = args
       if (typeof first === 'string') {
@@ -89,7 +82,7 @@ function governQueue(queue: JobAdder, resolved: Resolved): JobAdder {
       return runStoreCall(resolved, { kind: 'add', name: flow.name }, () => queue.add(flow, ...args.slice(1)))
     },
     async addBulk(...[given, ...rest]: readonly unknown[]): Promise<unknown> {
-      if (!isBounded(resolved) || !Array.isArray(given)) return queue.addBulk(given, ...rest)
+      if (!isBoundedNow(resolved) || !Array.isArray(given)) return queue.addBulk(given, ...rest)
       const deadline = currentDeadline()
       const jobs = given.map((job: NewJob) => carrying(job, deadline))
       const name = jobs[0]?.name ?? ''
@@ -130,14 +123,14 @@ function governProcessor<Job extends DeadlineJob, Result>(
     const deadline = deadlineOf(job)
     // not under the deadline of whoever started the worker
     return detach(async () => {
-      if (deadline === undefined && resolved.timeout === undefined) return processor(job, token, signal)
+      if (!isBounded({ deadline }, resolved)) return processor(job, token, signal)
       try {
         return await run(beginJob(job, deadline, { signal, resolved }), signal, (scope) =>
           processor(job, token, scope.signal),
         )
       } catch (error) {
-        throw deadline?.expired === true && !(error instanceof ExpiredJobError)
-          ? new ExpiredJobError(error)
+        throw deadline?.expired === true && !(error instanceof FinalJobError)
+          ? new FinalJobError(error)
           : error
       } finally {
         deadline?.settle()
@@ -149,16 +142,13 @@ function governProcessor<Job extends DeadlineJob, Result>(
 function beginJob(
   { name }: DeadlineJob,
   deadline: Deadline | undefined,
-  {
-    signal,
-    resolved: { nameOf, timeout, floor },
-  }: { readonly signal: AbortSignal | undefined; readonly resolved: Resolved },
+  { signal, resolved }: { readonly signal: AbortSignal | undefined; readonly resolved: Resolved },
 ): RunningOperation {
   try {
-    return startOperation(nameOf({ kind: 'process', name }), { timeout, floor, deadline, signal })
+    return startCall(resolved, { kind: 'process', name }, { deadline, signal })
   } catch (error) {
-    // less than the floor is left, and there will not be more of it
-    throw new ExpiredJobError(error)
+    // less than the floor is left, or there is no deadline where there must be: neither will change
+    throw new FinalJobError(error)
   }
 }
 
@@ -182,7 +172,7 @@ async function run<Result>(
 }
 
 /** BullMQ tries a job again unless an error of this name says not to. */
-class ExpiredJobError extends Error {
+class FinalJobError extends Error {
   override readonly name = 'UnrecoverableError'
 
   constructor(reason: unknown) {

@@ -1,11 +1,9 @@
 import { Code, ConnectError, type Interceptor } from '@connectrpc/connect'
 import {
-  type Deadline,
   findTimeBudgetError,
   isTimeBudgetError,
   type Outcome,
   type RunningOperation,
-  startOperation,
   type TimeBudgetError,
 } from '@timebudget/core'
 import { codecs } from '@timebudget/core/wire'
@@ -17,8 +15,10 @@ import {
   type ClientOptions,
   deadlineOfCall,
   headersFor,
+  isBounded,
   type ResolvedClientOptions,
   resolveClientOptions,
+  startCall,
 } from './outgoing.ts'
 import { shorterTimeout } from './own-timeout.ts'
 import { longestTimeout, outcomeOfPeer } from './rpc-status.ts'
@@ -52,10 +52,11 @@ export function deadlineInterceptor(options: ClientOptions<ConnectCall> = {}): I
     return async function callUnderDeadline(request) {
       const deadline = deadlineOfCall(request.signal)
       const own = ownTimeout(request.header)
-      if (deadline === undefined && own === undefined && resolved.timeout === undefined) return next(request)
+      if (!isBounded({ deadline, timeout: own }, resolved)) return next(request)
       request.signal.throwIfAborted()
       const call = { url: new URL(request.url) }
-      const running = begin(resolved.nameOf(call), { deadline, own, resolved })
+      const timeout = shorterTimeout(resolved.timeout, own)
+      const running = begin(() => startCall(resolved, call, { deadline, timeout }))
       return new GovernedCall({ running, resolved, request, url: call.url }).send(next)
     }
   }
@@ -76,20 +77,10 @@ function ownTimeout(header: Headers): number | undefined {
   return undefined
 }
 
-function begin(
-  name: string,
-  {
-    deadline,
-    own,
-    resolved: { timeout, floor },
-  }: {
-    readonly deadline: Deadline | undefined
-    readonly own: number | undefined
-    readonly resolved: ResolvedClientOptions<ConnectCall>
-  },
-): RunningOperation {
+/** What ends a call before it has begun is told as Connect would. */
+function begin(start: () => RunningOperation): RunningOperation {
   try {
-    return startOperation(name, { deadline, timeout: shorterTimeout(timeout, own), floor })
+    return start()
   } catch (error) {
     throw isTimeBudgetError(error) ? connectErrorOf(error) : error
   }

@@ -1,12 +1,14 @@
-import { type Outcome, type RunningOperation, startOperation } from '@timebudget/core'
+import type { Outcome, RunningOperation } from '@timebudget/core'
 import { failureOf, isOutOfTime, waitOutTheEdge } from './failure.ts'
 import { asRequest, type Fetch, type Followed, followUnderDeadline, readRequest } from './followed-fetch.ts'
 import {
   type ClientOptions,
   deadlineOfCall,
+  isBounded,
   outcomeOfAnswer,
   type ResolvedClientOptions,
   resolveClientOptions,
+  startCall,
 } from './outgoing.ts'
 import { watchBody } from './watched-body.ts'
 
@@ -16,12 +18,6 @@ export type { ClientOptions, Fetch }
 export interface FetchCall {
   readonly url: URL
   readonly method: string
-}
-
-/** What `wrapFetch` takes. */
-export interface FetchOptions extends ClientOptions<FetchCall> {
-  /** Throws a TypeError for a call that stands under no deadline and has no `timeout`, in place of letting it run; `false`. */
-  readonly requireDeadline?: boolean | undefined
 }
 
 /**
@@ -40,26 +36,17 @@ export const fetch: Fetch = wrapFetch()
  * UpstreamError, with fetch's error as the cause, if the call fails otherwise.
  * @throws TypeError that names the option which cannot be read.
  */
-export function wrapFetch(base: Fetch = globalFetch, options: FetchOptions = {}): Fetch {
+export function wrapFetch(base: Fetch = globalFetch, options: ClientOptions<FetchCall> = {}): Fetch {
   const resolved = resolveClientOptions(options, 'fetch')
   return async function fetchUnderDeadline(input, init) {
     const request = asRequest(input)
     const callerSignal = (init?.signal === undefined ? request?.signal : init.signal) ?? undefined
     const deadline = deadlineOfCall(callerSignal)
-    if (deadline === undefined && resolved.timeout === undefined) {
-      if (options.requireDeadline === true)
-        throw new TypeError('requireDeadline: this call stands under no deadline')
-      return base(input, init)
-    }
+    if (!isBounded({ deadline }, resolved)) return base(input, init)
     callerSignal?.throwIfAborted()
     if (request !== undefined) requestBehind.set(request.signal, request)
     const call = readRequest(input, init)
-    const running = startOperation(resolved.nameOf(call), {
-      timeout: resolved.timeout,
-      floor: resolved.floor,
-      deadline,
-      signal: callerSignal,
-    })
+    const running = startCall(resolved, call, { deadline, signal: callerSignal })
     // a caller that aborts expects its own reason back
     const toFailure = async (_running: RunningOperation, error: unknown): Promise<unknown> => {
       const failure = await failureOf(running, error)

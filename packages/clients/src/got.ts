@@ -1,5 +1,5 @@
 import { errorMonitor } from 'node:events'
-import { type RunningOperation, runWithDeadline, startOperation } from '@timebudget/core'
+import { type RunningOperation, runWithDeadline } from '@timebudget/core'
 import type {
   BeforeRequestHook,
   CancelableRequest,
@@ -15,8 +15,10 @@ import {
   type ClientOptions,
   deadlineOfCall,
   headersFor,
+  isBounded,
   type ResolvedClientOptions,
   resolveClientOptions,
+  startCall,
 } from './outgoing.ts'
 
 export type { ClientOptions }
@@ -50,15 +52,10 @@ export function deadlineHooks(options: ClientOptions<GotCall> = {}): Pick<Extend
     const url = urlOf(call)
     if (url === undefined) return next(call)
     const deadline = deadlineOfCall(call.signal)
-    if (deadline === undefined && resolved.timeout === undefined) return next(call)
-    const { timeout, floor } = resolved
+    if (!isBounded({ deadline }, resolved)) return next(call)
+    const { signal } = call
     const running = startOrRefuse(() =>
-      startOperation(resolved.nameOf({ url, method: call.method }), {
-        timeout,
-        floor,
-        deadline,
-        signal: call.signal,
-      }),
+      startCall(resolved, { url, method: call.method }, { deadline, signal }),
     )
     if ('refusal' in running) return refuse(call, next, running.refusal)
     return govern(call, running.started, next)

@@ -6,13 +6,7 @@ import {
   Metadata,
   type StatusObject,
 } from '@grpc/grpc-js'
-import {
-  bind,
-  isTimeBudgetError,
-  type Outcome,
-  type RunningOperation,
-  startOperation,
-} from '@timebudget/core'
+import { bind, isTimeBudgetError, type Outcome, type RunningOperation } from '@timebudget/core'
 import { isAtTheEdge, waitOutTheEdge } from './failure.ts'
 import { textOf } from './grpc-metadata.ts'
 import { type CausedStatus, statusOf } from './grpc-status.ts'
@@ -21,8 +15,10 @@ import {
   type ClientOptions,
   deadlineOfCall,
   headersFor,
+  isBounded,
   type ResolvedClientOptions,
   resolveClientOptions,
+  startCall,
 } from './outgoing.ts'
 import { shorterTimeout } from './own-timeout.ts'
 import { longestTimeout, outcomeOfPeer } from './rpc-status.ts'
@@ -56,10 +52,10 @@ export function deadlineInterceptor(options: ClientOptions<GrpcCall> = {}): Inte
     const inherited = callOptions.parent === undefined ? undefined : deadlineFromCall(callOptions.parent)
     const deadline = deadlineOfCall(inherited?.signal)
     const timeout = timeoutOf(callOptions, resolved)
-    if (deadline === undefined && timeout === undefined) return new InterceptingCall(nextCall(callOptions))
+    if (!isBounded({ deadline, timeout }, resolved)) return new InterceptingCall(nextCall(callOptions))
     const call = { path: callOptions.method_definition.path }
     try {
-      const running = startOperation(resolved.nameOf(call), { deadline, timeout, floor: resolved.floor })
+      const running = startCall(resolved, call, { deadline, timeout })
       const attempts = new Attempts(running, resolved)
       const inner = nextCall(attempts.bound(callOptions, { isParentKnown: inherited !== undefined }))
       attempts.url = urlOf(inner.getPeer(), call)

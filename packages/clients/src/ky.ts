@@ -2,7 +2,13 @@ import type { Input, KyInstance, Options, ResponsePromise } from 'ky'
 import type { FetchCall } from './fetch.ts'
 import { KyCallUnderDeadline } from './ky-call.ts'
 import { retryWithin } from './ky-retry.ts'
-import { type ClientOptions, deadlineOfCall, resolveClientOptions } from './outgoing.ts'
+import {
+  assertLimited,
+  type ClientOptions,
+  deadlineOfCall,
+  isBounded,
+  resolveClientOptions,
+} from './outgoing.ts'
 
 export type { ClientOptions }
 
@@ -22,20 +28,21 @@ export type KyCall = FetchCall
  * @throws TypeError that names the option which cannot be read.
  */
 export function attachDeadline(instance: KyInstance, options: ClientOptions<KyCall> = {}): KyInstance {
-  const { timeout, floor } = resolveClientOptions(options, 'ky')
+  const resolved = resolveClientOptions(options, 'ky')
   const defaults = defaultsOf(instance)
 
   const governed = (call: KyMethod): KyMethod =>
     function kyUnderDeadline(input, init = {}) {
       const signal = init.signal ?? (input instanceof Request ? input.signal : undefined)
       const above = deadlineOfCall(signal)
-      if (above === undefined && timeout === undefined) return call(input, init)
+      if (!isBounded({ deadline: above }, resolved)) return call(input, init)
+      assertLimited({ deadline: above }, resolved)
       const under = new KyCallUnderDeadline({ above, signal, options })
       const { deadline } = under
       const limit =
         init.timeout ?? defaults.timeout ?? (deadline.remaining() === Infinity ? undefined : false)
       const attempt = under.attemptWith(init.fetch ?? defaults.fetch ?? globalThis.fetch, limit)
-      const inTime = retryWithin(deadline, { init, defaults, floor })
+      const inTime = retryWithin(deadline, { init, defaults, floor: resolved.floor })
       return under.settling(() =>
         call(input, {
           ...init,

@@ -1,4 +1,4 @@
-import { type RunningOperation, startOperation } from '@timebudget/core'
+import type { RunningOperation } from '@timebudget/core'
 import http, { type ClientRequest, type IncomingMessage } from 'node:http'
 import https, { type RequestOptions } from 'node:https'
 import { governRequest, refuseRequest } from './governed-request.ts'
@@ -8,8 +8,10 @@ import {
   type ClientOptions,
   deadlineOfCall,
   headersFor,
+  isBounded,
   type ResolvedClientOptions,
   resolveClientOptions,
+  startCall,
 } from './outgoing.ts'
 
 export type { ClientOptions, NodeCall }
@@ -58,10 +60,8 @@ export function wrapRequest(base?: NodeRequest, options: ClientOptions<NodeCall>
     const deadline = deadlineOfCall(call?.options.signal ?? undefined)
     // looked up at each call, since instrumentations replace them
     const native = base ?? (call?.url.protocol === 'https:' ? https : http).request
-    if (call === undefined || (deadline === undefined && resolved.timeout === undefined))
-      return make(native, args)
-    const { timeout, floor } = resolved
-    const running = startOperation(resolved.nameOf(call), { timeout, floor, deadline })
+    if (call === undefined || !isBounded({ deadline }, resolved)) return make(native, args)
+    const running = startCall(resolved, call, { deadline })
     const stamped = needsHeadersAtOnce(call.options) ? withStamps(args, call, { running, resolved }) : args
     const made = startRequest(native, stamped, running)
     governRequest(made, running, { url: call.url, resolved })
@@ -167,14 +167,14 @@ export class DeadlineAgent extends http.Agent {
   }
 
   #govern(asking: ClientRequest, options: RequestOptions): boolean {
-    const { timeout, floor, nameOf } = this.#resolved
+    const resolved = this.#resolved
     const deadline = deadlineOfCall(undefined)
-    if ((deadline === undefined && timeout === undefined) || isWrapping || isGoverned()) return true
+    if (!isBounded({ deadline }, resolved) || isWrapping || isGoverned()) return true
     const call = readNodeCall([options], this.#agent.protocol)
     if (call === undefined) return true
     try {
-      const running = startOperation(nameOf(call), { timeout, floor, deadline })
-      governRequest(asking, running, { url: call.url, resolved: this.#resolved })
+      const running = startCall(resolved, call, { deadline })
+      governRequest(asking, running, { url: call.url, resolved })
       return true
     } catch (error) {
       refuseRequest(asking, error)

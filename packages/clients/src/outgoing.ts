@@ -7,6 +7,7 @@ import {
   isOutcome,
   type Outcome,
   type RunningOperation,
+  startOperation,
 } from '@timebudget/core'
 import {
   attemptHeader,
@@ -27,6 +28,8 @@ export interface ClientOptions<Call> {
   readonly floor?: Floor | undefined
   /** The operation's name in the ledger, or a function of the call; `'fetch'` and so on. */
   readonly operation?: string | ((call: Call) => string) | undefined
+  /** A call that stands under no deadline, and has no `timeout`, fails with a TypeError in place of running unbounded; `false`. */
+  readonly requireDeadline?: boolean | undefined
   /** Which hosts get the deadline in headers; all. */
   readonly propagateTo?: HostRule | undefined
   /** Whose Server-Timing is read into the ledger; private addresses and loopback. */
@@ -40,6 +43,7 @@ export interface ResolvedClientOptions<Call> {
   readonly timeout: Duration | undefined
   readonly floor: Floor | undefined
   readonly nameOf: (call: Call) => string
+  readonly requireDeadline: boolean
   readonly propagatesTo: HostTest
   readonly trusts: HostTest
   readonly emit: readonly CodecName[]
@@ -64,6 +68,7 @@ export function resolveClientOptions<Call>(
     timeout,
     floor,
     nameOf: typeof operation === 'function' ? operation : () => operation,
+    requireDeadline: options.requireDeadline === true,
     propagatesTo: hostTest(options.propagateTo ?? true, 'propagateTo'),
     trusts: hostTest(options.trust ?? isPrivateHost, 'trust'),
     emit: [...emit],
@@ -77,6 +82,51 @@ export function deadlineOfCall(signal: AbortSignal | undefined): Deadline | unde
   const given = signal === undefined ? undefined : deadlineBehind(signal)
   if (ambient === undefined || given === undefined) return ambient ?? given
   return given.remaining() < ambient.remaining() ? given : ambient
+}
+
+/** What a call is limited by, besides what its client is. */
+export interface CallBounds {
+  readonly deadline?: Deadline | undefined
+  /** The call's own limit, where it has one; never more than the client's. */
+  readonly timeout?: Duration | undefined
+  readonly signal?: AbortSignal | undefined
+}
+
+/** Whether a call has anything to keep to, or must have: all others are the library's alone. */
+export function isBounded(
+  { deadline, timeout }: CallBounds,
+  resolved: Pick<ResolvedClientOptions<never>, 'timeout' | 'requireDeadline'>,
+): boolean {
+  return (
+    deadline !== undefined ||
+    timeout !== undefined ||
+    resolved.timeout !== undefined ||
+    resolved.requireDeadline
+  )
+}
+
+/** @throws TypeError if nothing limits the call, where something must. */
+export function assertLimited(
+  { deadline, timeout }: CallBounds,
+  resolved: Pick<ResolvedClientOptions<never>, 'timeout' | 'requireDeadline'>,
+): void {
+  if (!resolved.requireDeadline || deadline !== undefined) return
+  if (timeout === undefined && resolved.timeout === undefined)
+    throw new TypeError('requireDeadline: this call stands under no deadline')
+}
+
+/**
+ * Begins the operation of a call.
+ * @throws BudgetTooSmallError, the deadline's reason, or a TypeError if it stands under no deadline and must.
+ */
+export function startCall<Call>(
+  resolved: Pick<ResolvedClientOptions<Call>, 'nameOf' | 'timeout' | 'floor' | 'requireDeadline'>,
+  call: Call,
+  bounds: CallBounds,
+): RunningOperation {
+  assertLimited(bounds, resolved)
+  const { timeout = resolved.timeout, ...rest } = bounds
+  return startOperation(resolved.nameOf(call), { ...rest, timeout, floor: resolved.floor })
 }
 
 /** The headers for one attempt to one host, computed now; empty for hosts that get none. */

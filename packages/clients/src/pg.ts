@@ -5,7 +5,7 @@ import { isSubmittable, type PgClient, type PgPool, type PgQueryConfig } from '.
 import {
   answer,
   type Callback,
-  isBounded,
+  isBoundedNow,
   overriding,
   runStoreCall,
   splitCallback,
@@ -51,7 +51,7 @@ function isPool(target: object): target is PgPool {
 function governPool(pool: PgPool, resolved: Resolved): PgPool {
   return overriding(pool, {
     connect(...args: readonly unknown[]): unknown {
-      if (!isBounded(resolved)) return Reflect.apply(pool.connect, pool, args)
+      if (!isBoundedNow(resolved)) return Reflect.apply(pool.connect, pool, args)
       const { callback } = splitCallback(args)
       const connected = runStoreCall(resolved, { kind: 'connect', text: undefined }, async (running) =>
         governClient(await checkOut(pool, running), resolved),
@@ -113,7 +113,7 @@ function governClient(client: PgClient, resolved: Resolved): PgClient {
   const care = new ClientCare(client)
   const governed = overriding(client, {
     connect(...args: readonly unknown[]): unknown {
-      if (!isBounded(resolved)) return Reflect.apply(client.connect, client, args)
+      if (!isBoundedNow(resolved)) return Reflect.apply(client.connect, client, args)
       const { callback } = splitCallback(args)
       const connected = runStoreCall(resolved, { kind: 'connect', text: undefined }, async (running) => {
         await care.connect(running)
@@ -137,7 +137,7 @@ function governClient(client: PgClient, resolved: Resolved): PgClient {
 }
 
 function isPassedThrough([config]: readonly unknown[], resolved: Resolved): boolean {
-  return !isBounded(resolved) || config === undefined || config === null || isSubmittable(config)
+  return !isBoundedNow(resolved) || config === undefined || config === null || isSubmittable(config)
 }
 
 interface ReadQuery {

@@ -1,8 +1,15 @@
 import { EventEmitter } from 'node:events'
-import { type RunningOperation, startOperation } from '@timebudget/core'
+import type { RunningOperation } from '@timebudget/core'
 import { type ResolvedClientOptions, resolveClientOptions } from './outgoing.ts'
 import { noLongerThan } from './redis-blocking.ts'
-import { answer, isBounded, runNotingFailure, splitCallback, type StoreOptions } from './store-call.ts'
+import {
+  answer,
+  isBoundedNow,
+  runNotingFailure,
+  splitCallback,
+  startCallNow,
+  type StoreOptions,
+} from './store-call.ts'
 
 /** The command that Redis was asked for, in lower case; `exec` for a whole transaction or pipeline. */
 export interface RedisCall {
@@ -102,11 +109,10 @@ function governed(
   return function commandUnderDeadline(...given) {
     const { args, callback } = splitCallback(given)
     // without anything to keep to, the client's own way with callbacks is kept as well
-    if (!isBounded(resolved)) return send(given, undefined)
+    if (!isBoundedNow(resolved)) return send(given, undefined)
     let running: RunningOperation
     try {
-      const { timeout, floor } = resolved
-      running = startOperation(resolved.nameOf({ command: name.toLowerCase() }), { timeout, floor })
+      running = startCallNow(resolved, { command: name.toLowerCase() })
     } catch (error) {
       return answer(Promise.reject(error), callback)
     }

@@ -1,15 +1,25 @@
-import { currentDeadline, isTimeBudgetError, type RunningOperation, startOperation } from '@timebudget/core'
-import type { ClientOptions, ResolvedClientOptions } from './outgoing.ts'
+import { currentDeadline, isTimeBudgetError, type RunningOperation } from '@timebudget/core'
+import { type ClientOptions, isBounded, type ResolvedClientOptions, startCall } from './outgoing.ts'
 
 /** What the client of a store or queue takes: there are no headers to write and no peer's answer to read. */
-export type StoreOptions<Call> = Pick<ClientOptions<Call>, 'timeout' | 'floor' | 'operation'>
+export type StoreOptions<Call> = Pick<
+  ClientOptions<Call>,
+  'timeout' | 'floor' | 'operation' | 'requireDeadline'
+>
 
 /** Node's way to be told of an end. */
 export type Callback = (error: unknown, ...results: unknown[]) => void
 
-/** Whether a call made now has anything to keep to. */
-export function isBounded({ timeout }: Pick<ResolvedClientOptions<never>, 'timeout'>): boolean {
-  return timeout !== undefined || currentDeadline() !== undefined
+/** Whether a call made now has anything to keep to, or must have. */
+export function isBoundedNow(
+  resolved: Pick<ResolvedClientOptions<never>, 'timeout' | 'requireDeadline'>,
+): boolean {
+  return isBounded({ deadline: currentDeadline() }, resolved)
+}
+
+/** Begins the operation of a call that is made now; throws as `startCall` does. */
+export function startCallNow<Call>(resolved: ResolvedClientOptions<Call>, call: Call): RunningOperation {
+  return startCall(resolved, call, { deadline: currentDeadline() })
 }
 
 /**
@@ -17,11 +27,11 @@ export function isBounded({ timeout }: Pick<ResolvedClientOptions<never>, 'timeo
  * they are, since its users tell them apart by `code`; the ledger says `upstream_error`.
  */
 export async function runStoreCall<Call, T>(
-  { nameOf, timeout, floor }: Pick<ResolvedClientOptions<Call>, 'nameOf' | 'timeout' | 'floor'>,
+  resolved: ResolvedClientOptions<Call>,
   call: Call,
   work: (running: RunningOperation) => PromiseLike<T> | T,
 ): Promise<T> {
-  const running = startOperation(nameOf(call), { timeout, floor })
+  const running = startCallNow(resolved, call)
   return runNotingFailure(running, () => work(running))
 }
 

@@ -1,13 +1,15 @@
-import { currentDeadline, type Outcome, startOperation } from '@timebudget/core'
+import { currentDeadline, type Outcome } from '@timebudget/core'
 import type { Dispatcher } from 'undici'
 import { isGoverned, noteInstrumentation } from './governed.ts'
 import {
   type ClientOptions,
   headersFor,
+  isBounded,
   outcomeOfAnswer,
   type PeerAnswer,
   type ResolvedClientOptions,
   resolveClientOptions,
+  startCall,
 } from './outgoing.ts'
 import { GuardedCall } from './undici-call.ts'
 import { guardHandler } from './undici-handlers.ts'
@@ -58,10 +60,8 @@ export function deadlineInterceptor({
     )
     return function dispatchUnderDeadline(call, handler) {
       const deadline = currentDeadline()
-      const isUnbounded = deadline === undefined && resolved.timeout === undefined
-      if (isUnbounded || isGoverned()) return attempt(call, handler)
-      const { timeout, floor } = resolved
-      const running = startOperation(resolved.nameOf(call), { timeout, floor })
+      if (!isBounded({ deadline }, resolved) || isGoverned()) return attempt(call, handler)
+      const running = startCall(resolved, call, { deadline })
       try {
         const sentTo = urlOf(call, origin)
         const readAnswer = (answer: PeerAnswer): Outcome => outcomeOfAnswer(answer, running, resolved)
