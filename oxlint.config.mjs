@@ -10,10 +10,11 @@ const mayImport = {
   otel: ['core'],
   inspector: ['core'],
   llm: ['core', 'clients', 'resilience', 'sse'],
+  cli: ['core', 'clients', 'resilience', 'sse', 'otel', 'inspector', 'llm', 'express', 'koa', 'fastify'],
 }
 
 function siblingsOf(name) {
-  const forbidden = [...Object.keys(mayImport), 'cli'].filter(
+  const forbidden = Object.keys(mayImport).filter(
     (other) => other !== name && !mayImport[name].includes(other),
   )
   return {
