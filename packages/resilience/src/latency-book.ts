@@ -1,0 +1,40 @@
+import { LRUCache } from 'lru-cache'
+import { Latency } from './latency.ts'
+import { type LatencyOptions, positiveInteger, refuseUnknownOptions } from './latency-options.ts'
+
+/** How the latencies of many keys are learned; every option may be left out. */
+export interface LatencyBookOptions extends LatencyOptions {
+  /** With more the one longest unused is forgotten; 1,000, which is about 5 MiB as a rule and 30 MiB at most. */
+  readonly maxKeys?: number | undefined
+}
+
+// So that a stranger's key cannot fill the memory either.
+const longestKey = 256
+
+/** One latency for each key, so many keys at most. */
+export class LatencyBook {
+  readonly #options: LatencyOptions
+  readonly #latencies: LRUCache<string, Latency>
+
+  /** @throws TypeError that names an option which is unknown or cannot be read. */
+  constructor({ maxKeys = 1000, ...options }: LatencyBookOptions = {}) {
+    refuseUnknownOptions(options, ['window', 'minSamples', 'clock', 'maxKeys'])
+    this.#latencies = new LRUCache({ max: positiveInteger(maxKeys, 'maxKeys') })
+    this.#options = options
+    new Latency(options) // a bad option throws here, not in the first request
+  }
+
+  get size(): number {
+    return this.#latencies.size
+  }
+
+  /** The key's latency, made on first use; of a key only the first 256 characters count. */
+  of(key: string): Latency {
+    const short = key.slice(0, longestKey)
+    const known = this.#latencies.get(short)
+    if (known !== undefined) return known
+    const latency = new Latency(this.#options)
+    this.#latencies.set(short, latency)
+    return latency
+  }
+}
