@@ -70,6 +70,14 @@ const calls = {
     }),
   Connect: () => createClient(texts, transport).ask({}),
 }
+// older than these majors of theirs allow: on Node 20 npm installs got 14 and ky 1
+if (Number.parseInt(process.versions.node, 10) >= 22) {
+  const { default: got15 } = await import('got15')
+  const { default: ky2 } = await import('ky2')
+  calls['got 15'] = () => got15.extend(deadlineHooks())(url)
+  calls['got.stream 15'] = () => once(got15.extend(deadlineHooks()).stream(url), 'response')
+  calls['ky 2'] = () => attachKy(ky2)(url)
+}
 
 /** Settles when the server sees the call end. */
 function leaving() {
