@@ -1,0 +1,71 @@
+import { findTimeBudgetError, type Outcome } from '@timebudget/core'
+import { type Answer, answerIn } from './breaker-answer.ts'
+import type { Verdict } from './breaker-circuit.ts'
+import type { CallEnd, ResolvedBreakerOptions } from './breaker-options.ts'
+
+/** What the verdict on a call depends on besides its end; milliseconds. */
+export interface JudgedCall {
+  readonly granted: number
+  /** What ended the call before its work did, if something did. */
+  readonly cutOffBy: unknown
+  /** How long a call must have been granted for its running out of time to mean something. */
+  readonly patience: { current(): number }
+}
+
+/**
+ * What a call's end says about what was called: success also if it answered that the caller was wrong, neutral if the
+ * caller gave up, had too little time for it to mean anything, or never asked.
+ */
+export function judge(
+  end: CallEnd,
+  call: JudgedCall,
+  rules: Pick<ResolvedBreakerOptions, 'failureStatus' | 'isFailure'>,
+): Verdict {
+  const outcome = end.kind === 'error' ? findTimeBudgetError(end.error)?.outcome : undefined
+  if (outcome !== undefined && saysNothing(outcome)) return 'neutral'
+  const answer = answerIn(end)
+  if (answer?.outcome !== undefined && isGivenUp(answer.outcome)) return 'neutral'
+  const decided = rules.isFailure(end)
+  if (decided !== undefined) return decided ? 'failure' : 'success'
+  if (isTimeout(outcome)) return grantedOf(end, call) >= call.patience.current() ? 'failure' : 'neutral'
+  if (answer !== undefined) return judgeAnswer(answer, call, rules)
+  return end.kind === 'error' ? 'failure' : 'success'
+}
+
+function judgeAnswer(
+  { status, outcome }: Answer,
+  { granted, patience }: JudgedCall,
+  { failureStatus }: Pick<ResolvedBreakerOptions, 'failureStatus'>,
+): Verdict {
+  if (!failureStatus(status)) return 'success'
+  // the peer had no more time than we gave it
+  const forLackOfTime = isTimeout(outcome) || outcome === 'short_circuited' || outcome === 'shed'
+  return forLackOfTime && granted < patience.current() ? 'neutral' : 'failure'
+}
+
+/** Whether what was thrown here was thrown by somebody who gave up, or who did not even ask. */
+function saysNothing(outcome: Outcome): boolean {
+  switch (outcome) {
+    case 'short_circuited':
+    case 'shed':
+    case 'circuit_open':
+    case 'shutdown':
+      return true
+    default:
+      return isGivenUp(outcome)
+  }
+}
+
+function isGivenUp(outcome: Outcome): boolean {
+  return outcome === 'client_closed' || outcome === 'cancelled'
+}
+
+function isTimeout(outcome: Outcome | undefined): boolean {
+  return outcome === 'deadline_exceeded' || outcome === 'operation_timeout'
+}
+
+/** The milliseconds of whatever limit ran out: the call's own, or a narrower one inside its work. */
+function grantedOf(end: CallEnd, { granted, cutOffBy }: JudgedCall): number {
+  if (end.kind === 'result' || end.error === cutOffBy) return granted
+  return Math.min(granted, findTimeBudgetError(end.error)?.budget ?? Infinity)
+}
