@@ -24,6 +24,7 @@ import {
   workLate,
 } from '@timebudget/core'
 import { withDeadline } from '@timebudget/core/server'
+import { ManualClock } from '@timebudget/core/testing'
 import { afterEach, beforeEach, describe, expect, test } from 'vitest'
 import {
   connectServer,
@@ -401,6 +402,30 @@ describe.each(protocols)('a server of $name', ({ header, transport }) => {
     expect(error.metadata.get('x-deadline-outcome')).toBe('deadline_exceeded')
     expect(signal?.reason).toMatchObject({ code: 'DEADLINE_EXCEEDED' })
     expect(outcomes()).toEqual(['deadline_exceeded'])
+  })
+
+  test('a client that gives up a moment before the deadline it sent is waited out: the deadline ends the call', async () => {
+    const clock = new ManualClock()
+    const entered = deferred<AbortSignal>()
+    const ask = (_: Text, { signal }: HandlerContext): Promise<never> => {
+      entered.resolve(signal)
+      return new Promise(() => undefined)
+    }
+    await using server = await serve({ ask }, { clock })
+    const left = once(server.server, 'stream').then(([stream]) => once(stream, 'close'))
+    const caller = new AbortController()
+    const headers = { 'x-request-timeout-ms': '1000' }
+    const answer = failureOf(client(server.url).ask('?', { headers, signal: caller.signal }))
+    const signal = await entered.promise
+    clock.advance(980)
+    caller.abort()
+    await left
+    await sleep(20) // Connect tells of it a little later, and nobody but us
+    expect([signal.aborted, outcomes()]).toEqual([false, []])
+    clock.advance(20)
+    expect(signal.reason).toMatchObject({ code: 'DEADLINE_EXCEEDED' })
+    expect(outcomes()).toEqual(['deadline_exceeded'])
+    expect(await answer).toMatchObject({ code: Code.Canceled })
   })
 
   test('an answer that comes late is dropped and counted, from a blocked event loop too', async () => {

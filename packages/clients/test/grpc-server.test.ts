@@ -1,7 +1,7 @@
 import { once } from 'node:events'
 import { setTimeout as sleep } from 'node:timers/promises'
 import {
-  type Metadata,
+  Metadata,
   type ServerDuplexStream,
   type ServerReadableStream,
   type ServerWritableStream,
@@ -24,6 +24,7 @@ import {
   requestFinished,
   workLate,
 } from '@timebudget/core'
+import { ManualClock } from '@timebudget/core/testing'
 import { afterEach, beforeEach, describe, expect, test } from 'vitest'
 import { deferred } from './support/deferred.ts'
 import { type GrpcServer, grpcServer, type Handled, type Respond, TextsClient } from './support/grpc-bench.ts'
@@ -211,6 +212,28 @@ describe.each(ways)('a server under $name', ({ serve }) => {
     await expect.poll(outcomes).toEqual(['ok', 'ok'])
     deadline?.cancel()
     expect(signal?.aborted).toBe(false)
+  })
+
+  test('a client that gives up a moment before the deadline it sent is waited out: the deadline ends the call', async () => {
+    const clock = new ManualClock()
+    const entered = deferred<Handled>()
+    await using server = await serve({ ask: (call: Handled) => entered.resolve(call) }, { clock })
+    using client = new TextsClient(server.address)
+    const metadata = new Metadata()
+    metadata.set('x-request-timeout-ms', '1000')
+    const calling = deferred<{ cancel(): void }>()
+    const answer = failureOf(client.ask('?', { metadata, onCall: calling.resolve }))
+    const call = await entered.promise
+    const { signal } = deadlineFromCall(call)!
+    clock.advance(980)
+    const noticed = once(call, 'cancelled')
+    ;(await calling.promise).cancel()
+    await noticed
+    expect([signal.aborted, outcomes()]).toEqual([false, []])
+    clock.advance(20)
+    expect(signal.reason).toMatchObject({ code: 'DEADLINE_EXCEEDED' })
+    expect(outcomes()).toEqual(['deadline_exceeded'])
+    expect(await answer).toMatchObject({ code: status.CANCELLED })
   })
 
   test('a client that cancels, or breaks its connection, is gone: once, and nothing is answered', async () => {

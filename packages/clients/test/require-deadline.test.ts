@@ -36,7 +36,7 @@ afterEach(async () => {
 /** A client that requires a deadline, and what of its calls has arrived where they go. */
 interface Strict {
   call(): unknown
-  arrived(): Promise<unknown> | unknown
+  arrived(): unknown
 }
 
 const overHttp = (make: (url: string) => () => unknown) => async (): Promise<Strict> => {
