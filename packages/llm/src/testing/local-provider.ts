@@ -38,7 +38,11 @@ export interface ProviderRequest {
 /** How a local provider answers. */
 export interface LocalProviderOptions {
   /** One for every request; several, one for each in turn and the last for all others; or chosen for each request. */
-  readonly script?: Script | readonly Script[] | ((request: ProviderRequest, nth: number) => Script) | undefined
+  readonly script?:
+    | Script
+    | readonly Script[]
+    | ((request: ProviderRequest, nth: number) => Script)
+    | undefined
   /** Multiplies every duration in the scripts; 1. */
   readonly scale?: number | undefined
 }
@@ -102,7 +106,8 @@ export async function localProvider(options: LocalProviderOptions = {}): Promise
     if (api === undefined) return sendJson(response, 404, { error: { message: `no ${path} here` } })
     const text = await readAll(request)
     const body = readObject(text)
-    if (body === undefined) return sendJson(response, 400, { error: { message: 'the body is no JSON object' } })
+    if (body === undefined)
+      return sendJson(response, 400, { error: { message: 'the body is no JSON object' } })
     const seen = new SeenRequest({
       api,
       body,

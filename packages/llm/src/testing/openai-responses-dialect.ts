@@ -58,7 +58,9 @@ export function openaiResponsesDialect({ model }: Asked): Dialect {
     },
     empty() {
       const before = open?.kind === 'text' ? '' : finish() + start({ kind: 'text', text: '' })
-      return open === undefined ? before : before + send(deltaEvent('text'), { ...partPlace(open), delta: '' })
+      return open === undefined
+        ? before
+        : before + send(deltaEvent('text'), { ...partPlace(open), delta: '' })
     },
     keepAlive: () => send('keepalive', {}),
     failure: ({ message, code }) => send('error', { code: code ?? 'server_error', message, param: null }),
