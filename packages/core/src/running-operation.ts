@@ -133,8 +133,8 @@ export class RunningOperation implements OperationScope, DeadlineWatcher {
   }
 
   #reportLate(error: unknown): void {
-    // work that heeds its signal fails with the reason: that is an end in time
-    if (error !== undefined && findTimeBudgetError(error) === this.#endedBy) return
+    // work that heeds its signal fails with the reason, or with one that says the same: that is an end in time
+    if (error !== undefined && findTimeBudgetError(error)?.code === this.#endedBy?.code) return
     const lateBy = this.deadline.elapsed() - (this.entry.spent ?? 0)
     workLate.publish(() => ({
       kind: 'operation',
