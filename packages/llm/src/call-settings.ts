@@ -1,0 +1,40 @@
+import { AsyncLocalStorage } from 'node:async_hooks'
+import type { LlmCall } from './call-record.ts'
+import type { ProfileChoice } from './profiles.ts'
+
+/** What the code around a call to a model knows of it and the SDK between the two cannot pass on. */
+export interface CallSettings {
+  readonly profile?: ProfileChoice | undefined
+  readonly task?: string | undefined
+  readonly feature?: string | undefined
+  readonly tenant?: string | undefined
+  /** Sent as `Idempotency-Key`, unless the call has one. */
+  readonly idempotencyKey?: string | undefined
+  /** Told what became of each call, once. */
+  readonly onCall?: ((call: LlmCall) => void) | undefined
+}
+
+const storage = new AsyncLocalStorage<CallSettings>()
+
+/** Runs work whose calls to models get these settings, before those that their `governedFetch` was made with. */
+export function withCallSettings<T>(settings: CallSettings, work: () => T): T {
+  const outer = storage.getStore()
+  return storage.run(outer === undefined ? settings : within(outer, settings), work)
+}
+
+/** What the running code's calls to models get. */
+export function currentCallSettings(): CallSettings | undefined {
+  return storage.getStore()
+}
+
+function within(outer: CallSettings, inner: CallSettings): CallSettings {
+  const given = Object.entries(inner).filter(([, value]) => value !== undefined)
+  return {
+    ...outer,
+    ...Object.fromEntries(given),
+    onCall(call) {
+      inner.onCall?.(call)
+      outer.onCall?.(call)
+    },
+  }
+}

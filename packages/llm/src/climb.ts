@@ -1,0 +1,324 @@
+import { randomUUID } from 'node:crypto'
+import {
+  CancelledError,
+  type Outcome,
+  outcomeOf,
+  runWithDeadline,
+  type RunningOperation,
+  startOperation,
+  type TimeBudgetError,
+} from '@timebudget/core'
+import type { Answer, JobTicket, RungAttempt } from './answer.ts'
+import { type LlmAnswered, llmAnswered } from './answer-events.ts'
+import { CallLog } from './call-log.ts'
+import type { LlmCall } from './call-record.ts'
+import { withCallSettings } from './call-settings.ts'
+import type { Ask, ResolvedLadderOptions, Token } from './ladder.ts'
+import { isContent, type ModelEvent } from './model-events.ts'
+import type { Rung, RungAnswer } from './rungs/rung.ts'
+import { UntilCutOff } from './until-cut-off.ts'
+
+/** What is asked, and whether the user sees each piece of the answer as it comes. */
+interface Question<Input> {
+  readonly input: Input
+  readonly ask: Ask
+  readonly shows: boolean
+}
+
+/** The text that a rung has given so far, and how it ended. */
+interface Said {
+  readonly rung: string
+  text: string
+  complete: boolean
+  outcome: Outcome
+  job: JobTicket | undefined
+}
+
+/** One question's way down a ladder. */
+export class Climb<Input> {
+  readonly answer: Promise<Answer>
+  readonly #rungs: readonly Rung<Input>[]
+  readonly #options: ResolvedLadderOptions
+  readonly #question: Question<Input>
+  readonly #attempts: RungAttempt[] = []
+  readonly #calls = new CallLog()
+  readonly #key: string
+  readonly #startedAt: number
+  readonly #running: RunningOperation | undefined
+  readonly #refusal: unknown
+  #resolve: (answer: Answer) => void = ignore
+  #reject: (reason: unknown) => void = ignore
+  /** A model may have done the work already. */
+  #mayHaveActed = false
+  /** Of an answer that broke off where nobody saw it yet: better than none. */
+  #spare: Said | undefined
+
+  constructor(rungs: readonly Rung<Input>[], options: ResolvedLadderOptions, question: Question<Input>) {
+    this.#rungs = rungs
+    this.#options = options
+    this.#question = question
+    this.#key = question.ask.idempotencyKey ?? randomUUID()
+    this.#startedAt = options.clock.now()
+    this.answer = new Promise((resolve, reject) => {
+      this.#resolve = resolve
+      this.#reject = reject
+    })
+    // whoever only reads the tokens hears of a failure there
+    this.answer.catch(ignore)
+    const { deadline, signal } = question.ask
+    try {
+      this.#running = startOperation(options.operation, { deadline, signal })
+    } catch (error) {
+      this.#refusal = error
+    }
+  }
+
+  /** The answer's pieces, once; the answer itself when they end. */
+  async *tokens(): AsyncGenerator<Token> {
+    const running = this.#running
+    if (running === undefined) throw this.#fail(this.#refusal)
+    let isRead = false
+    try {
+      const said = yield* this.#climb(running)
+      isRead = true
+      this.#finish(running, said)
+    } catch (error) {
+      isRead = true
+      throw this.#fail(running.fail(error))
+    } finally {
+      if (!isRead) this.#leave(running)
+    }
+  }
+
+  async *#climb(running: RunningOperation): AsyncGenerator<Token, Said> {
+    let lastError: unknown
+    for (const [index, rung] of this.#rungs.entries()) {
+      if (rung.asksModel && this.#mayHaveActed && !this.#options.idempotent) continue
+      const said: Said = { rung: rung.name, text: '', complete: false, outcome: 'ok', job: undefined }
+      try {
+        if (yield* this.#ask(rung, { running, index, said })) return said
+      } catch (error) {
+        lastError = error
+        const ended = running.deadline.reason
+        if (ended !== undefined && ended.code !== 'DEADLINE_EXCEEDED') throw ended
+        if (this.#isKept(said, error, ended)) return said
+        if (ended !== undefined) throw ended
+      }
+    }
+    if (this.#spare !== undefined) return this.#spare
+    throw lastError instanceof Error ? lastError : new Error('no rung had an answer', { cause: lastError })
+  }
+
+  /** Whether a text that was cut off is the answer all the same. */
+  #isKept(said: Said, error: unknown, ended: TimeBudgetError | undefined): boolean {
+    said.outcome = outcomeOf(error)
+    if (said.text === '') return false
+    if (this.#options.partial === 'throw') {
+      if (this.#question.shows) throw error
+      return false
+    }
+    if (this.#question.shows || ended !== undefined || isTimeout(said.outcome)) return true
+    this.#spare ??= said
+    return false
+  }
+
+  /** Whether the rung has answered; throws what it failed with. */
+  async *#ask(
+    rung: Rung<Input>,
+    {
+      running,
+      index,
+      said,
+    }: { readonly running: RunningOperation; readonly index: number; readonly said: Said },
+  ): AsyncGenerator<Token, boolean> {
+    const begunAt = this.#options.clock.now()
+    const calls = this.#calls.count
+    const noted = this.#attempts.length
+    let own: RunningOperation | undefined
+    let events: AsyncIterator<ModelEvent> | undefined
+    let attempt = 0
+    try {
+      if (rung.asksModel) this.#assertMaySpend()
+      own = this.#begin(rung, running, index)
+      const cutOff = new UntilCutOff(own)
+      const opened = await cutOff.of(this.#open(rung, own, index))
+      if (opened === undefined) {
+        own.end('short_circuited')
+        this.#attempts.push({
+          rung: rung.name,
+          attempt: 0,
+          outcome: 'short_circuited',
+          error: undefined,
+          spent: this.#since(begunAt),
+        })
+        return false
+      }
+      attempt = opened.attempt
+      said.job = opened.job
+      events = opened.events[Symbol.asyncIterator]()
+      for (;;) {
+        const { done, value } = await cutOff.of(events.next())
+        if (done === true) break
+        const token = tokenOf(value, rung.name)
+        if (token === undefined) continue
+        if (token.type === 'text') said.text += token.text
+        yield token
+      }
+      said.complete = true
+      const reason = own.end(index === 0 ? 'ok' : 'degraded')
+      if (reason !== undefined) throw reason
+      this.#note(rung, { attempt, error: undefined, begunAt })
+      if (rung.asksModel && index === 0) this.#teach(said.text)
+      return true
+    } catch (thrown) {
+      const error = this.#calls.blame(own, thrown, calls)
+      own?.end(outcomeOf(error), error)
+      this.#mayHaveActed ||= rung.asksModel && own !== undefined && this.#calls.wasSent(calls, error)
+      const isNoted = attempt === 0 && this.#attempts.length > noted
+      if (!isNoted)
+        this.#note(rung, { attempt: own === undefined ? 0 : Math.max(1, attempt), error, begunAt })
+      throw error
+    } finally {
+      own?.deadline.cancel()
+      void events?.return?.()?.catch(ignore)
+    }
+  }
+
+  #begin(rung: Rung<Input>, running: RunningOperation, index: number): RunningOperation {
+    const later = this.#reserveAfter(index)
+    const isLast = index === this.#rungs.length - 1
+    // what the others keep must not keep the last resort from its turn
+    const reserve =
+      rung.answersAtOnce || (isLast && !rung.asksModel)
+        ? Math.min(later, Math.max(0, running.deadline.remaining() - rung.reserve))
+        : later
+    return startOperation(rung.name, {
+      deadline: running.deadline,
+      timeout: rung.timeout,
+      floor: rung.floor,
+      reserve,
+    })
+  }
+
+  #open(rung: Rung<Input>, own: RunningOperation, index: number): Promise<RungAnswer | undefined> {
+    const { input } = this.#question
+    const { feature, tenant } = this.#payer
+    const idempotencyKey = index === 0 ? this.#key : `${this.#key}.${rung.name}`
+    const { idempotent } = this.#options
+    return runWithDeadline(own.deadline, () =>
+      withCallSettings(
+        { feature, tenant, idempotencyKey, onCall: (call) => this.#noteCall(rung, call) },
+        async () =>
+          rung.open(input, {
+            deadline: own.deadline,
+            signal: own.signal,
+            idempotencyKey,
+            idempotent,
+            noteAttempt: ({ attempt, error, spent }) =>
+              this.#attempts.push({ rung: rung.name, attempt, outcome: outcomeOf(error), error, spent }),
+          }),
+      ),
+    )
+  }
+
+  #noteCall(rung: Rung<Input>, call: LlmCall): void {
+    this.#calls.add(rung.name, call)
+    this.#options.cost?.record(call)
+  }
+
+  #reserveAfter(index: number): number {
+    return this.#rungs.slice(index + 1).reduce((sum, { reserve }) => sum + reserve, this.#options.reserve)
+  }
+
+  get #payer(): { readonly feature: string | undefined; readonly tenant: string | undefined } {
+    const { ask } = this.#question
+    return {
+      feature: ask.feature ?? this.#options.feature,
+      tenant: ask.tenant ?? this.#options.tenant,
+    }
+  }
+
+  #assertMaySpend(): void {
+    const refusal = this.#options.cost?.refuse(this.#payer)
+    if (refusal !== undefined) throw refusal
+  }
+
+  #teach(text: string): void {
+    for (const rung of this.#rungs) rung.learn?.(this.#question.input, text)
+  }
+
+  #note(
+    rung: Rung<Input>,
+    {
+      attempt,
+      error,
+      begunAt,
+    }: { readonly attempt: number; readonly error: unknown; readonly begunAt: number },
+  ): void {
+    const outcome = error === undefined ? 'ok' : outcomeOf(error)
+    this.#attempts.push({ rung: rung.name, attempt, outcome, error, spent: this.#since(begunAt) })
+  }
+
+  #since(moment: number): number {
+    return this.#options.clock.now() - moment
+  }
+
+  #finish(running: RunningOperation, said: Said): void {
+    const first = this.#rungs[0]?.name
+    const degraded = said.rung !== first
+    const failedFirst = this.#attempts.findLast(({ rung, outcome }) => rung === first && outcome !== 'ok')
+    const { cost } = this.#options
+    if (said.complete) cost?.noteSuccess(this.#payer)
+    running.end(degraded || !said.complete ? 'degraded' : 'ok')
+    const { usage, timings } = this.#calls.summary(said.rung)
+    const answer: Answer = {
+      text: said.text,
+      complete: said.complete,
+      degraded,
+      rung: said.rung,
+      reason: said.complete ? (degraded ? failedFirst?.outcome : undefined) : said.outcome,
+      attempts: this.#attempts,
+      usage,
+      cost: cost === undefined ? undefined : this.#calls.cost(cost),
+      timings: { ...timings, total: this.#options.clock.now() - this.#startedAt },
+      job: said.job,
+    }
+    this.#tell(running.entry.outcome ?? 'ok', { answer, error: undefined })
+    this.#resolve(answer)
+  }
+
+  #tell(outcome: Outcome, end: Pick<LlmAnswered, 'answer' | 'error'>): void {
+    const { operation } = this.#options
+    llmAnswered.publish(() => ({ operation, ...this.#payer, outcome, ...end }))
+  }
+
+  /** Its reader has gone before the end. */
+  #leave(running: RunningOperation): void {
+    const left = new CancelledError('the answer was left before its end', { operation: running.entry.name })
+    this.#fail(running.end('cancelled', left) ?? left)
+  }
+
+  #fail(error: unknown): unknown {
+    this.#tell(outcomeOf(error), { answer: undefined, error })
+    this.#reject(error)
+    return error
+  }
+}
+
+function tokenOf(event: ModelEvent, rung: string): Token | undefined {
+  if (!isContent(event)) return undefined
+  if (event.type !== 'tool') return { type: event.type, text: event.text, rung }
+  const { index, id, name } = event
+  return { type: 'tool', text: event.arguments, rung, tool: { index, id, name } }
+}
+
+function isTimeout(outcome: Outcome): boolean {
+  return (
+    outcome === 'stream_stalled' ||
+    outcome === 'total_timeout' ||
+    outcome === 'operation_timeout' ||
+    outcome === 'deadline_exceeded'
+  )
+}
+
+function ignore(): void {}

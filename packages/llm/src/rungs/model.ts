@@ -1,0 +1,116 @@
+import { type Deadline, type Duration, type Floor, outcomeOf, parseDuration } from '@timebudget/core'
+import { breaker as makeBreaker, type Breaker, retry, type RetryOptions } from '@timebudget/resilience'
+import { trueErrorOf } from '../call-log.ts'
+import type { LlmCall } from '../call-record.ts'
+import { withCallSettings } from '../call-settings.ts'
+import type { ModelEvent } from '../model-events.ts'
+import type { ProfileChoice } from '../profiles.ts'
+import { ModelAttempt } from './model-attempt.ts'
+import type { Rung, RungAnswer, RungScope } from './rung.ts'
+
+/** What the function that asks a model gets. */
+export interface ModelScope {
+  /** Aborts when this attempt's time is up, or nobody waits for it any more. */
+  readonly signal: AbortSignal
+  readonly deadline: Deadline
+  /** From 1. */
+  readonly attempt: number
+  /** One for all attempts. */
+  readonly idempotencyKey: string
+}
+
+/** Asks a model: pieces as they come, or the whole text. */
+export type AskModel<Input> = (
+  input: Input,
+  scope: ModelScope,
+) => AsyncIterable<ModelEvent> | Promise<AsyncIterable<ModelEvent> | string>
+
+/** How a model is asked. */
+export interface ModelOptions {
+  /** How often, in all; 2. */
+  readonly attempts?: number | undefined
+  /** The four limits of each call; that of its `governedFetch`. */
+  readonly profile?: ProfileChoice | undefined
+  readonly task?: string | undefined
+  /** It is not asked with less than this left; 0. */
+  readonly floor?: Floor | undefined
+  /** Kept for it by the rungs before it; its floor, if that is a duration. */
+  readonly reserve?: Duration | undefined
+  /** Before another attempt; `retry`'s. */
+  readonly backoff?: RetryOptions['backoff']
+  /** Limits how many calls are repeated; `retry`'s, `null` for none. */
+  readonly budget?: RetryOptions['budget']
+  /** Keeps off a model that keeps failing; one of its own by default, `null` for none. */
+  readonly breaker?: Breaker | null | undefined
+  readonly random?: (() => number) | undefined
+}
+
+/**
+ * A rung that asks a model. It is asked again if it fails of what may pass before it has said anything; not if it took too
+ * long for its first token: then the next rung has its turn at once.
+ *
+ *     model('gpt-5', ({ question }, { signal }) => openaiChat(openai, { model: 'gpt-5', messages: ask(question) }, { signal }), { floor: '2s' })
+ *
+ * @throws TypeError that names the option which cannot be read.
+ */
+export function model<Input>(name: string, ask: AskModel<Input>, options: ModelOptions = {}): Rung<Input> {
+  const { attempts = 2, floor, profile, task, backoff, budget, random } = options
+  const guard = options.breaker === undefined ? makeBreaker(name) : (options.breaker ?? undefined)
+  const reserve = parseDuration(options.reserve ?? (typeof floor === 'object' ? 0 : (floor ?? 0)), 'reserve')
+  return {
+    name,
+    floor,
+    reserve,
+    asksModel: true,
+    answersAtOnce: false,
+    open: (input, scope) =>
+      withCallSettings({ profile, task }, () => openModel({ name, ask, input, scope, guard })),
+  }
+
+  function openModel({ input, scope }: Opening<Input>): Promise<RungAnswer> {
+    let known: LlmCall | undefined
+    return withCallSettings({ onCall: (call) => (known = call) }, () =>
+      retry<RungAnswer>(
+        async ({ attempt, signal, deadline }) => {
+          known = undefined
+          const begun = new ModelAttempt({ name, guard, scope, attempt, signal })
+          const source = (): ReturnType<AskModel<Input>> =>
+            ask(input, { signal: begun.signal, deadline, attempt, idempotencyKey: scope.idempotencyKey })
+          const startedAt = deadline.elapsed()
+          try {
+            return { attempt, events: await begun.firstOf(source) }
+          } catch (error) {
+            const failure = trueErrorOf(error, known)
+            scope.noteAttempt({ attempt, error: failure, spent: deadline.elapsed() - startedAt })
+            throw failure
+          }
+        },
+        {
+          operation: 'attempt',
+          attempts,
+          backoff,
+          budget,
+          random,
+          deadline: scope.deadline,
+          idempotent: scope.idempotent,
+          retryOn: (end) => (end.kind === 'error' ? mayPass(end.error, known) : undefined),
+        },
+      ),
+    )
+  }
+}
+
+interface Opening<Input> {
+  readonly name: string
+  readonly ask: AskModel<Input>
+  readonly input: Input
+  readonly scope: RungScope
+  readonly guard: Breaker | undefined
+}
+
+/** What is known of calls to models; `undefined` leaves it to the rules of `retry`. */
+function mayPass(error: unknown, call: LlmCall | undefined): boolean | undefined {
+  if (outcomeOf(error) === 'first_token_timeout' || call?.providerCode === 'insufficient_quota') return false
+  // a stream that broke before it said anything
+  return call?.outcome === 'upstream_error' && call.status === 200 ? true : undefined
+}

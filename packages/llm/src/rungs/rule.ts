@@ -1,0 +1,32 @@
+import { type Duration, parseDuration } from '@timebudget/core'
+import { type Rung, type RungScope, wholeText } from './rung.ts'
+
+/** What a rule may be told. */
+export interface RuleOptions {
+  /** Its name in answers; `'rule'`. */
+  readonly name?: string | undefined
+  /** Kept for it by the rungs before it; `'20ms'`. */
+  readonly reserve?: Duration | undefined
+}
+
+/**
+ * A rung that answers by rule: a text worked out from the input, at once. `undefined` passes the input on to the next rung.
+ *
+ *     rule(({ question }) => `I cannot look that up right now: ${question}`)
+ */
+export function rule<Input>(
+  answer: (input: Input, scope: RungScope) => Promise<string | undefined> | string | undefined,
+  { name = 'rule', reserve = '20ms' }: RuleOptions = {},
+): Rung<Input> {
+  return {
+    name,
+    floor: undefined,
+    reserve: parseDuration(reserve, 'reserve'),
+    asksModel: false,
+    answersAtOnce: true,
+    async open(input, scope) {
+      const text = await answer(input, scope)
+      return text === undefined ? undefined : { attempt: 1, events: wholeText(text) }
+    },
+  }
+}

@@ -1,0 +1,40 @@
+import { expect, test } from 'vitest'
+import { costOfUsage, priceOf, type Prices } from '../src/prices.ts'
+
+const prices: Prices = {
+  'gpt-5': { input: 1.25, output: 10, cachedInput: 0.125 },
+  'gpt-5-mini': { input: 0.25, output: 2 },
+}
+
+test.each([
+  { model: 'gpt-5', input: 1.25 },
+  { model: 'gpt-5-2026-08-07', input: 1.25 },
+  { model: 'gpt-5-mini-2026-08-07', input: 0.25 },
+  { model: 'gpt-4', input: undefined },
+  { model: 'constructor', input: undefined },
+])('$model has the price of the longest name it begins with', ({ model, input }) => {
+  expect(priceOf(prices, model)?.input).toBe(input)
+})
+
+test('cached input has its own price, and is part of the input', () => {
+  const usage = { inputTokens: 1_000_000, cachedTokens: 400_000, outputTokens: 100_000, estimated: false }
+  expect(costOfUsage(usage, { input: 1, output: 10, cachedInput: 0.1 }, 'USD')).toEqual({
+    amount: 1.64,
+    currency: 'USD',
+    estimated: false,
+  })
+  expect(costOfUsage(usage, { input: 1, output: 10 }, 'USD')?.amount).toBe(2)
+})
+
+test('of unknown usage nothing is known, and of half of it an estimate', () => {
+  expect(costOfUsage({ estimated: false }, { input: 1, output: 1 }, 'USD')).toBeUndefined()
+  expect(
+    costOfUsage({ inputTokens: 0, outputTokens: 0, estimated: false }, { input: 1, output: 1 }, 'USD'),
+  ).toEqual({
+    amount: 0,
+    currency: 'USD',
+    estimated: false,
+  })
+  const half = costOfUsage({ inputTokens: 1_000_000, estimated: false }, { input: 1, output: 1 }, 'EUR')
+  expect(half).toEqual({ amount: 1, currency: 'EUR', estimated: true })
+})
