@@ -167,8 +167,7 @@ class GovernedCall {
 
   async #failure(error: unknown): Promise<unknown> {
     const { running, request } = this.#governing
-    const { code, metadata } =
-      error instanceof ConnectError ? error : { code: Code.Unknown, metadata: undefined }
+    const { code, metadata } = isStatus(error) ? error : { code: Code.Unknown, metadata: undefined }
     const outcome = this.#outcomeOf(code, (name) => metadata?.get(name))
     if (outcome !== 'ok') await waitOutTheEdge(running)
     const reason = running.end(outcome, error)
@@ -183,6 +182,11 @@ class GovernedCall {
     const deadlineOutcome = text('x-deadline-outcome') ?? undefined
     return outcomeOfPeer({ url, code, serverTiming, deadlineOutcome }, running, resolved)
   }
+}
+
+/** Whether the peer has answered so. What has a cause failed below Connect, which calls a connection that is reset `aborted`. */
+function isStatus(error: unknown): error is ConnectError {
+  return error instanceof ConnectError && error.cause === undefined
 }
 
 /** Where its own timer has fired too, Connect fails the call with that one's error, whatever we throw. */

@@ -61,6 +61,7 @@ clientContract({
   name: 'the global fetch, instrumented',
   operation: 'fetch',
   isBounded: false,
+  isProcessWide: true,
   bare: fetchCaller((input, init) => globalThis.fetch(input, init)),
   govern(options) {
     const uninstrument = instrumentUndici(options)

@@ -37,4 +37,6 @@ export interface ClientUnderTest {
   readonly govern: (options: ContractOptions) => GovernedClient
   /** Whether `connections` means something to it. */
   readonly isBounded: boolean
+  /** Whether it governs all calls of the process. */
+  readonly isProcessWide?: boolean
 }

@@ -120,7 +120,7 @@ interface TransportSettings {
 /** The three protocols that a client may speak. */
 export const protocols: ReadonlyArray<{
   readonly name: string
-  readonly header: string
+  readonly header: 'connect-timeout-ms' | 'grpc-timeout'
   readonly transport: (url: string, settings?: TransportSettings) => Transport
 }> = [
   {

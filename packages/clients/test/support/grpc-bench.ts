@@ -1,5 +1,6 @@
 import {
   type CallOptions,
+  type ChannelCredentials,
   Client,
   type ClientOptions,
   credentials,
@@ -68,8 +69,13 @@ export async function grpcServer(
 
 /** A client of the service, its calls as promises where grpc-js has callbacks. */
 export class TextsClient extends Client {
-  constructor(address: string, interceptors: Interceptor[] = [], options: ClientOptions = {}) {
-    super(address, credentials.createInsecure(), { ...options, interceptors })
+  constructor(
+    address: string,
+    interceptors: Interceptor[] = [],
+    options: ClientOptions = {},
+    channel: ChannelCredentials = credentials.createInsecure(),
+  ) {
+    super(address, channel, { ...options, interceptors })
   }
 
   ask(value: string, { metadata, ...options }: CallSettings = {}): Promise<string> {
