@@ -22,13 +22,21 @@ export interface ResolvedLatencyOptions {
  * @throws TypeError that names the option which cannot be read.
  */
 export function resolveLatencyOptions(options: LatencyOptions = {}): ResolvedLatencyOptions {
-  const window = parseDuration(options.window ?? '60s', 'window')
-  if (window === 0) throw new TypeError('window: expected a duration above 0')
   return {
-    window,
+    window: durationAboveZero(options.window ?? '60s', 'window'),
     minSamples: positiveInteger(options.minSamples ?? 20, 'minSamples'),
     clock: options.clock ?? systemClock,
   }
+}
+
+/**
+ * Milliseconds in a duration that must not be 0.
+ * @throws TypeError that names `option`.
+ */
+export function durationAboveZero(duration: Duration, option: string): number {
+  const milliseconds = parseDuration(duration, option)
+  if (milliseconds > 0) return milliseconds
+  throw new TypeError(`${option}: expected a duration above 0`)
 }
 
 /**

@@ -104,7 +104,7 @@ export class Latency {
   }
 
   /** Takes what another process says in place of what it said before, for a window at most; what is no snapshot is ignored. */
-  hear(source: string, snapshot: LatencySnapshot): void {
+  hear(source: string, snapshot: unknown): void {
     const seen = readSnapshot(snapshot)
     if (seen === undefined) return
     if (!this.#told.has(source) && this.#told.size >= mostSources) return
