@@ -3,7 +3,7 @@ import type { Usage } from './usage.ts'
 
 /** When the parts of a call were reached, in milliseconds. */
 export interface CallTimings {
-  /** How long its new connection took, TLS included; absent if it used one that was there, or none. */
+  /** How long its connection took, TLS included; 0 if one was there, absent if none was made, or by a fetch of one's own. */
   readonly connect?: number | undefined
   /** From the call to its response's headers. */
   readonly headers?: number | undefined

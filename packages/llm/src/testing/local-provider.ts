@@ -108,6 +108,7 @@ export async function localProvider(options: LocalProviderOptions = {}): Promise
     const body = readObject(text)
     if (body === undefined)
       return sendJson(response, 400, { error: { message: 'the body is no JSON object' } })
+    const { model = 'local' } = body
     const seen = new SeenRequest({
       api,
       body,
@@ -123,7 +124,10 @@ export async function localProvider(options: LocalProviderOptions = {}): Promise
     }
     await playScript(chooseScript(options.script, seen, requests.length - 1), {
       response,
-      dialect: dialects[api]({ model: String(body['model'] ?? 'local'), includesUsage: includesUsage(body) }),
+      dialect: dialects[api]({
+        model: typeof model === 'string' ? model : 'local',
+        includesUsage: includesUsage(body),
+      }),
       streams: seen.streams,
       requestLength: text.length,
       scale: options.scale ?? 1,
