@@ -1,5 +1,6 @@
 import { defineEvent, type EventChannel, type Outcome } from '@timebudget/core'
 import type { Answer } from './answer.ts'
+import type { Cost } from './prices.ts'
 
 /** A question to a ladder has come to its end. */
 export interface LlmAnswered {
@@ -12,6 +13,8 @@ export interface LlmAnswered {
   /** Absent if no rung had one, or its reader left. */
   readonly answer: Answer | undefined
   readonly error: unknown
+  /** Of all its calls, also where they came to nothing; absent if no price is known. */
+  readonly cost: Cost | undefined
 }
 
 /** Every question to a ladder, once, however it ends. */

@@ -15,6 +15,7 @@ import type { LlmCall } from './call-record.ts'
 import { withCallSettings } from './call-settings.ts'
 import type { Ask, ResolvedLadderOptions, Token } from './ladder.ts'
 import { isContent, type ModelEvent } from './model-events.ts'
+import type { Cost } from './prices.ts'
 import type { Rung, RungAnswer } from './rungs/rung.ts'
 import { UntilCutOff } from './until-cut-off.ts'
 
@@ -279,7 +280,7 @@ export class Climb<Input> {
       reason: said.complete ? (degraded ? failedFirst?.outcome : undefined) : said.outcome,
       attempts: this.#attempts,
       usage,
-      cost: cost === undefined ? undefined : this.#calls.cost(cost),
+      cost: this.#cost,
       timings: { ...timings, total: this.#options.clock.now() - this.#startedAt },
       job: said.job,
     }
@@ -289,7 +290,12 @@ export class Climb<Input> {
 
   #tell(outcome: Outcome, end: Pick<LlmAnswered, 'answer' | 'error'>): void {
     const { operation } = this.#options
-    llmAnswered.publish(() => ({ operation, ...this.#payer, outcome, ...end }))
+    llmAnswered.publish(() => ({ operation, ...this.#payer, outcome, ...end, cost: this.#cost }))
+  }
+
+  get #cost(): Cost | undefined {
+    const { cost } = this.#options
+    return cost === undefined ? undefined : this.#calls.cost(cost)
   }
 
   /** Its reader has gone before the end. */

@@ -1,33 +1,10 @@
 import { describe, expect, test } from 'vitest'
 import { OverloadedError } from '@timebudget/core'
 import { ManualClock } from '@timebudget/core/testing'
-import { CostMeter, type LlmCall } from '@timebudget/llm'
+import { CostMeter } from '@timebudget/llm'
+import { callOf } from './support/calls.ts'
 
 const prices = { big: { input: 1, output: 10 }, small: { input: 0.1, output: 1 } }
-
-function callOf(call: Partial<LlmCall>): LlmCall {
-  return {
-    operation: 'generate',
-    provider: 'openai',
-    model: 'big',
-    url: 'http://127.0.0.1/v1/chat/completions',
-    task: undefined,
-    feature: 'chat',
-    tenant: 'acme',
-    attempt: 1,
-    outcome: 'ok',
-    error: undefined,
-    complete: true,
-    status: 200,
-    retryAfter: undefined,
-    usage: { inputTokens: 1_000_000, outputTokens: 100_000, estimated: false },
-    contentChunks: 3,
-    textLength: 12,
-    timings: { connect: 1, headers: 5, firstToken: 9, total: 20 },
-    sdkRetry: false,
-    ...call,
-  }
-}
 
 describe('a cost meter', () => {
   test('counts what each feature has cost each tenant by each model, failed and abandoned calls included', () => {
