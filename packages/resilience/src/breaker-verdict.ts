@@ -21,13 +21,18 @@ export function judge(
   call: JudgedCall,
   rules: Pick<ResolvedBreakerOptions, 'failureStatus' | 'isFailure'>,
 ): Verdict {
-  const outcome = end.kind === 'error' ? findTimeBudgetError(end.error)?.outcome : undefined
-  if (outcome !== undefined && saysNothing(outcome)) return 'neutral'
-  const answer = answerIn(end)
+  const failure = end.kind === 'error' ? lastAttemptIn(end.error) : undefined
+  const ours = findTimeBudgetError(failure)
+  if (ours !== undefined && saysNothing(ours.outcome)) return 'neutral'
+  const answer = answerIn(end.kind === 'error' ? { kind: 'error', error: failure } : end)
   if (answer?.outcome !== undefined && isGivenUp(answer.outcome)) return 'neutral'
   const decided = rules.isFailure(end)
   if (decided !== undefined) return decided ? 'failure' : 'success'
-  if (isTimeout(outcome)) return grantedOf(end, call) >= call.patience.current() ? 'failure' : 'neutral'
+  if (ours !== undefined && isTimeout(ours.outcome)) {
+    // its own time was up, or that of something narrower inside its work
+    const granted = ours === call.cutOffBy ? call.granted : Math.min(call.granted, ours.budget ?? Infinity)
+    return granted >= call.patience.current() ? 'failure' : 'neutral'
+  }
   if (answer !== undefined) return judgeAnswer(answer, call, rules)
   return end.kind === 'error' ? 'failure' : 'success'
 }
@@ -43,7 +48,21 @@ function judgeAnswer(
   return forLackOfTime && granted < patience.current() ? 'neutral' : 'failure'
 }
 
-/** Whether what was thrown here was thrown by somebody who gave up, or who did not even ask. */
+// More than anybody nests retries, and an end for chains that bite their tail.
+const deepest = 10
+
+/** Where there was no time for another attempt, what the last one failed of; else the error itself. */
+function lastAttemptIn(error: unknown): unknown {
+  let failure = error
+  for (let depth = 0; depth < deepest; depth += 1) {
+    const ours = findTimeBudgetError(failure)
+    if (ours?.outcome !== 'short_circuited' || ours.cause === undefined) break
+    failure = ours.cause
+  }
+  return failure
+}
+
+/** Whether it was thrown for somebody who gave up, or by a guard of ours in place of asking. */
 function saysNothing(outcome: Outcome): boolean {
   switch (outcome) {
     case 'short_circuited':
@@ -62,10 +81,4 @@ function isGivenUp(outcome: Outcome): boolean {
 
 function isTimeout(outcome: Outcome | undefined): boolean {
   return outcome === 'deadline_exceeded' || outcome === 'operation_timeout'
-}
-
-/** The milliseconds of whatever limit ran out: the call's own, or a narrower one inside its work. */
-function grantedOf(end: CallEnd, { granted, cutOffBy }: JudgedCall): number {
-  if (end.kind === 'result' || end.error === cutOffBy) return granted
-  return Math.min(granted, findTimeBudgetError(end.error)?.budget ?? Infinity)
 }

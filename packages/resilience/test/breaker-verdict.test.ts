@@ -7,6 +7,7 @@ import {
   Deadline,
   DeadlineExceededError,
   operation,
+  OperationTimeoutError,
   OverloadedError,
   ShutdownError,
   StreamStalledError,
@@ -114,6 +115,38 @@ test('a response counts by its status, though fetch does not throw it', async ()
 
 test('a result that merely has a status is no response', async () => {
   expect(await opens(() => ({ status: 500, title: 'an order over 500 pieces' }))).toBe(false)
+})
+
+test.each([
+  [1, false],
+  [2, true],
+  [3, false],
+  [5, false],
+  [8, false],
+  [13, true],
+  [14, true],
+  [16, false],
+])('an error with the gRPC status %i counts as a failure: %s', async (code, isFailure) => {
+  const error = Object.assign(new Error('a gRPC error'), { code, details: '', metadata: { get: () => [] } })
+  expect(await opens(throwing(new UpstreamError('failed', { cause: error })))).toBe(isFailure)
+})
+
+test('DEADLINE_EXCEEDED from a gRPC server is judged by the time it was given', async () => {
+  const error = Object.assign(new Error('too late'), { code: 4, metadata: { get: () => [] } })
+  expect(await opens(throwing(error), { patience: 200 }, { timeout: 100 })).toBe(false)
+  expect(await opens(throwing(error), { patience: 200 }, { timeout: 300 })).toBe(true)
+})
+
+test('retries that end for want of time count by what failed', async () => {
+  const noTime = (cause: unknown) =>
+    throwing(new BudgetTooSmallError('another attempt needs more', { cause }))
+  expect(await opens(noTime(new Error('down')))).toBe(true)
+  expect(await opens(noTime(Object.assign(new Error('busy'), { status: 503 })))).toBe(true)
+  expect(await opens(noTime(Object.assign(new Error('slow down'), { status: 429 })))).toBe(false)
+  expect(await opens(noTime(new OverloadedError('full')))).toBe(false)
+  const short = new OperationTimeoutError('too slow', { budget: 50 })
+  expect(await opens(noTime(short), { patience: 100 })).toBe(false)
+  expect(await opens(noTime(short), { patience: 50 })).toBe(true)
 })
 
 test('failureStatus makes 429 a failure, or 501 none', async () => {

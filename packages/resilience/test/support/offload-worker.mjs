@@ -1,4 +1,5 @@
 /** Adds up the whole numbers below `input`. */
+// oxlint-disable-next-line import/no-default-export -- a worker's task, unless another one is named
 export default function sum(input) {
   let total = 0
   for (let i = 0; i < input; i += 1) total += i
