@@ -92,7 +92,7 @@ function handOver(reply: FastifyReply): void {
 }
 
 function resolveRoute(route: RouteDeadline): ResolvedServerOptions {
-  return resolveServerOptions(typeof route === 'object' ? route : { default: route })
+  return resolveServerOptions(typeof route === 'object' ? route : { default: route, max: route })
 }
 
 type ScopeOption = 'prefix' | 'logLevel' | 'logSerializers'

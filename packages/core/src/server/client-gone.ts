@@ -31,7 +31,7 @@ export class ClientWatch {
 
   /** Begins; decides at once if the client has left already. */
   start(): void {
-    if (this.#hasEnded()) {
+    if (this.hasEnded) {
       this.#decide()
       return
     }
@@ -49,7 +49,8 @@ export class ClientWatch {
     if (this.#socket !== undefined) removeSocketListener(this.#socket, this.#onEnd)
   }
 
-  #hasEnded(): boolean {
+  /** Whether nothing more reaches the client, though no event may have told of it yet. */
+  get hasEnded(): boolean {
     if (this.#request.aborted || this.#response.destroyed) return true
     return isHttp2(this.#request)
       ? http2StreamOf(this.#response)?.destroyed !== false

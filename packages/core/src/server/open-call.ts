@@ -5,7 +5,7 @@ import { Deadline } from '../deadline.ts'
 import { ClientClosedError, findTimeBudgetError, type TimeBudgetError } from '../errors.ts'
 import type { Outcome } from '../outcome.ts'
 import { type Arrival, type ArrivalOptions, type Arriving, readArrival } from './arrival.ts'
-import { resolveServerOptions, type ServerOptions, type Trust } from './options.ts'
+import { resolveServerOptions, type ServerOptions, type Trust, trustAs } from './options.ts'
 import { RequestBudget } from './request-budget.ts'
 import type { Stoppable } from './shutdown.ts'
 
@@ -30,8 +30,9 @@ export type ResolvedCallOptions = ArrivalOptions<ArrivingCall>
  */
 export function resolveCallOptions({ trust, ...options }: CallServerOptions = {}): ResolvedCallOptions {
   if ('onExceeded' in options) throw new TypeError('onExceeded: calls are answered with a status')
-  if (typeof trust === 'function') return Object.freeze({ ...resolveServerOptions(options), trust })
-  return Object.freeze({ ...resolveServerOptions({ ...options, trust }), trust: () => trust ?? 'clamp' })
+  const isFunction = typeof trust === 'function'
+  const resolved = resolveServerOptions({ ...options, trust: isFunction ? trustAs('clamp') : trust })
+  return Object.freeze({ ...resolved, trust: isFunction ? trust : trustAs(trust ?? 'clamp') })
 }
 
 /**

@@ -205,7 +205,7 @@ export class OpenRequest implements DeadlineWatcher, ClientObserver, ResponseKee
   #endBy(reason: TimeBudgetError | undefined, extra?: Readonly<Record<string, number>>): void {
     if (reason === undefined || this.#reason !== undefined || this.#isOver) return
     this.#reason = reason
-    if (reason.code !== 'CLIENT_CLOSED' && !this.#leftAtTheEdge) this.#tellClient(reason, extra)
+    if (reason.code !== 'CLIENT_CLOSED' && !this.#client.hasEnded) this.#tellClient(reason, extra)
     this.#budget.entry.cancel(reason)
     this.#tellEnded?.()
     if (this.#leftAtTheEdge) this.#finish()

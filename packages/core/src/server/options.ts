@@ -18,7 +18,7 @@ export type Trust = 'clamp' | 'ignore'
 
 /** What `deadline()` of Express, Koa and Fastify and `withDeadline()` take; every option may be left out. */
 export interface ServerOptions {
-  /** Budget of a request that carries no usable deadline; `'5s'`. */
+  /** Budget of a request that carries no usable deadline, at most `max`; `'5s'`. */
   readonly default?: Duration | undefined
   /** No request gets more, whatever its headers say; `'5m'`. */
   readonly max?: Duration | undefined
@@ -50,6 +50,17 @@ export interface ServerOptions {
   readonly clock?: Clock | undefined
 }
 
+/** What is decided when a request arrives, before anything is known of its route. */
+const onArrival = [
+  'accept',
+  'ambient',
+  'trust',
+  'skewTolerance',
+  'malformed',
+  'late',
+  'serverTiming',
+] as const
+
 /** `ServerOptions` with every default filled in, durations in milliseconds. */
 export interface ResolvedServerOptions {
   readonly budget: number
@@ -66,6 +77,8 @@ export interface ResolvedServerOptions {
   readonly onExceeded: ServerOptions['onExceeded']
   readonly shutdown: Shutdown | undefined
   readonly clock: Clock
+  /** Those that were given of the options which the outermost `deadline()` alone decides. */
+  readonly decidedOnArrival: ReadonlyArray<(typeof onArrival)[number]>
 }
 
 const optionNames: Readonly<Record<keyof ServerOptions, true>> = {
@@ -96,12 +109,13 @@ export function resolveServerOptions(options: ServerOptions = {}): ResolvedServe
       throw new TypeError(`${name}: no such option; there are ${Object.keys(optionNames).join(', ')}`)
     }
   }
+  const asked = options.default === undefined ? undefined : parseDuration(options.default, 'default')
   const max = parseDuration(options.max ?? '5m', 'max')
   const floor = options.floor ?? 0
   parseFloor(floor, 'floor')
   const clock = options.clock ?? systemClock
   return Object.freeze({
-    budget: Math.min(parseDuration(options.default ?? '5s', 'default'), max),
+    budget: resolveBudget(asked, max),
     max,
     floor,
     reserve: parseDuration(options.reserve ?? 0, 'reserve'),
@@ -119,7 +133,15 @@ export function resolveServerOptions(options: ServerOptions = {}): ResolvedServe
     onExceeded: optionalFunction('onExceeded', options.onExceeded),
     shutdown: resolveShutdown(options, clock),
     clock,
+    decidedOnArrival: onArrival.filter((name) => options[name] !== undefined),
   })
+}
+
+/** What nobody has asked for is no more than `max`; what was asked for must not be. */
+function resolveBudget(asked: number | undefined, max: number): number {
+  if (asked === undefined) return Math.min(5_000, max)
+  if (asked > max) throw new TypeError(`default: ${asked} ms are more than max, ${max} ms`)
+  return asked
 }
 
 function resolveAccept(accept: readonly CodecName[] = defaultAccept): readonly CodecName[] {
@@ -136,9 +158,16 @@ function resolveAccept(accept: readonly CodecName[] = defaultAccept): readonly C
 
 function resolveTrust(trust: NonNullable<ServerOptions['trust']>): ResolvedServerOptions['trust'] {
   if (typeof trust === 'function') return trust
-  oneOf('trust', trust, ['clamp', 'ignore'])
-  return () => trust
+  return trustAs(oneOf('trust', trust, ['clamp', 'ignore']))
 }
+
+/** The same function for the same word. */
+export function trustAs(trust: Trust): () => Trust {
+  return trust === 'clamp' ? clamp : ignore
+}
+
+const clamp = (): Trust => 'clamp'
+const ignore = (): Trust => 'ignore'
 
 function resolveShutdown(options: ServerOptions, clock: Clock): Shutdown | undefined {
   const grace = parseDuration(options.shutdownGrace ?? '10s', 'shutdownGrace')

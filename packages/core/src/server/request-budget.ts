@@ -2,14 +2,14 @@ import type { EventEmitter } from 'node:events'
 import type { DeadlineWatcher } from '../armed.ts'
 import { runWithDeadline } from '../current.ts'
 import { Deadline, internals } from '../deadline.ts'
-import { parseFloor } from '../duration.ts'
+import { parseFloor, teachFloor } from '../duration.ts'
 import type { ErrorDetails, TimeBudgetError } from '../errors.ts'
 import { requestFinished, type RequestFinished, requestStarted, workLate } from '../events.ts'
 import { budgetTooSmall } from '../reasons.ts'
 import { formatServerTiming } from '../server-timing.ts'
-import type { Arrival } from './arrival.ts'
+import type { Arrival, ArrivalOptions } from './arrival.ts'
+import { warnOfIgnored } from './ignored-options.ts'
 import { keepContext } from './keep-context.ts'
-import type { ResolvedServerOptions } from './options.ts'
 import type { Shutdown, Stoppable } from './shutdown.ts'
 
 /** Whose budget it is. */
@@ -22,7 +22,7 @@ export interface BudgetParts {
   readonly arrival: Pick<Arrival, 'source' | 'clamped'> | undefined
   /** The framework's or Node's request, for events. */
   readonly request: object
-  readonly options: Omit<ResolvedServerOptions, 'trust'>
+  readonly options: ArrivalOptions<never>
 }
 
 /** A request's deadline, what routes have made of it, and the events that tell of its beginning and its end. */
@@ -88,11 +88,12 @@ export class RequestBudget {
   }
 
   /** Gives what follows less time, never more; returns the reason if there is too little. */
-  tighten(options: Pick<ResolvedServerOptions, 'floor' | 'reserve' | 'budget'>): TimeBudgetError | undefined {
+  tighten(options: ArrivalOptions<never>): TimeBudgetError | undefined {
+    warnOfIgnored(options, this.#parts.options)
     const { floor, reserve, budget } = options
     const outer = this.deadline
     const remaining = outer.remaining()
-    const needed = parseFloor(floor, 'floor') + reserve
+    const needed = parseFloor(floor, 'floor', remaining - reserve) + reserve
     if (remaining < needed) return budgetTooSmall({ operation: undefined, needed, remaining, of: outer })
     this.#tightened.push(Deadline.after(Math.min(budget, remaining - reserve), { parent: outer }))
     return this.watch()
@@ -130,12 +131,13 @@ export class RequestBudget {
 
   /** It is over: nothing is held any more, and whoever listens is told. */
   settle(end: Pick<RequestFinished, 'outcome' | 'status' | 'goneBy'>): void {
-    const { entry, arrival, request } = this.#parts
+    const { entry, arrival, request, options } = this.#parts
     const { deadline } = this
     for (const tightened of this.#tightened.toReversed()) tightened.settle()
     entry.settle()
     for (const shutdown of this.#shutdowns) shutdown.leave(this.#owner)
     if (arrival === undefined) return
+    teachFloor(options.floor, { spent: deadline.elapsed(), outcome: end.outcome })
     requestFinished.publish(() => {
       const elapsed = deadline.elapsed()
       const source = deadline === entry ? arrival.source : 'route'

@@ -62,8 +62,15 @@ describe('the options of a server', () => {
     })
   })
 
-  test('never let the default exceed the maximum', () => {
-    expect(resolveServerOptions({ default: '10s', max: '2s' }).budget).toBe(2000)
+  test('let nobody ask for a default beyond the maximum, and keep their own within it', () => {
+    const resolve = (options: ServerOptions) => () => resolveServerOptions(options)
+    expect(resolve({ default: '10s', max: '2s' })).toThrow(
+      new TypeError('default: 10000 ms are more than max, 2000 ms'),
+    )
+    expect(resolve({ default: '10m' })).toThrow(/^default: .* max/)
+    expect(resolve({ max: '2s' })().budget).toBe(2000)
+    expect(resolve({ default: '1.5s', max: 1500.5 })()).toMatchObject({ budget: 1500, max: 1500.5 })
+    expect(resolve({ default: '2s', max: '2s' })().budget).toBe(2000)
   })
 
   const wrong: readonly (readonly [string, Record<string, unknown>])[] = [

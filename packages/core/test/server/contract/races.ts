@@ -1,8 +1,9 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import { describe, expect, test } from 'vitest'
 import { begin, call } from '../client.ts'
-import { type Handler, type Host, serve } from '../host.ts'
+import { type Handler, type Host, serve, type Served } from '../host.ts'
 import { forever } from '../waiting.ts'
+import { warningsOf } from '../warnings.ts'
 
 const rounds = 200
 const atOnce = 20
@@ -10,8 +11,17 @@ const atOnce = 20
 /** Law 3: whoever comes first ends the request, alone. */
 export function raceContract(host: Host): void {
   describe('law 3: two ends in the same moment', () => {
-    test('a client that leaves at the deadline: each request ends once', async () => {
+    test('a client that leaves at the deadline: each request ends once, and nothing is sent to nobody', async () => {
       await using server = await serve(host, { handler: forever, options: { default: 30 } })
+      const warnings = await warningsOf(() => leaveAtDeadline(server))
+      expect(warnings).toEqual([])
+      const { all } = server.finished
+      expect(all).toHaveLength(rounds)
+      expect(new Set(all.map(({ request }) => request)).size).toBe(rounds)
+      for (const { outcome, deadline } of all) expect(outcome).toBe(deadline.reason?.outcome)
+    })
+
+    async function leaveAtDeadline(server: Served): Promise<void> {
       for (let round = 0; round < rounds; round += atOnce) {
         const callings = Array.from({ length: atOnce }, () => begin(server))
         const { deadline } = await server.started.nth(round + atOnce)
@@ -25,11 +35,7 @@ export function raceContract(host: Host): void {
       }
       await server.finished.nth(rounds)
       await sleep(50)
-      const { all } = server.finished
-      expect(all).toHaveLength(rounds)
-      expect(new Set(all.map(({ request }) => request)).size).toBe(rounds)
-      for (const { outcome, deadline } of all) expect(outcome).toBe(deadline.reason?.outcome)
-    })
+    }
 
     test('an answer at the deadline: it is the handler’s or ours, and counted as such', async () => {
       const handler: Handler = async ({ request }) => {

@@ -1,8 +1,10 @@
+import type { ServerOptions } from '@timebudget/core/server'
 import { describe, expect, test } from 'vitest'
 import { currentDeadline } from '@timebudget/core'
 import { call } from '../client.ts'
 import { type Exchange, type Host, serve } from '../host.ts'
 import { aborted, forever } from '../waiting.ts'
+import { warningsOf } from '../warnings.ts'
 
 /** A second deadline() within the first. */
 export function tighteningContract(host: Host): void {
@@ -79,6 +81,30 @@ export function tighteningContract(host: Host): void {
       })
       expect(await call(server)).toMatchObject({ status: 504 })
       expect(server.entered.all).toHaveLength(0)
+    })
+
+    test('says once which of its options come too late to count', async () => {
+      const warned = (options: ServerOptions, inner: ServerOptions): Promise<string[]> =>
+        warningsOf(async () => {
+          await using server = await serve(host, { handler: show, options, inner })
+          for (let count = 0; count < 2; count += 1) expect(await call(server)).toMatchObject({ status: 200 })
+        })
+      const tightening: ServerOptions = { default: '800ms', max: '1s', floor: 1, reserve: 1 }
+      expect(await warned({}, { ...tightening, onExceeded: () => ({}) })).toEqual([])
+      const same: ServerOptions = {
+        late: 'send',
+        trust: 'ignore',
+        accept: ['grpc-timeout'],
+        skewTolerance: 10,
+      }
+      expect(await warned(same, { ...same, skewTolerance: '10ms', malformed: undefined })).toEqual([])
+      const other: ServerOptions = {
+        ...{ accept: [], ambient: false, trust: 'clamp', skewTolerance: 20, malformed: 'reject' },
+        ...{ late: 'replace', serverTiming: true },
+      }
+      expect(await warned(same, { ...tightening, ...other })).toEqual([
+        'a second deadline() only tightens the first, which has decided accept, ambient, trust, skewTolerance, malformed, late, serverTiming',
+      ])
     })
 
     test('answers in its own words', async () => {

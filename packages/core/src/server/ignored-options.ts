@@ -1,0 +1,16 @@
+import { isDeepStrictEqual } from 'node:util'
+import type { ArrivalOptions } from './arrival.ts'
+
+const warned = new WeakSet<object>()
+
+/** Says, once, which options of a second `deadline()` have no effect since the first has decided them otherwise. */
+export function warnOfIgnored(second: ArrivalOptions<never>, first: ArrivalOptions<never>): void {
+  if (second.decidedOnArrival.length === 0 || warned.has(second)) return
+  warned.add(second)
+  const ignored = second.decidedOnArrival.filter((name) => !isDeepStrictEqual(second[name], first[name]))
+  if (ignored.length === 0) return
+  process.emitWarning(
+    `a second deadline() only tightens the first, which has decided ${ignored.join(', ')}`,
+    'TimeBudgetWarning',
+  )
+}
