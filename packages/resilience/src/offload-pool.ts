@@ -44,7 +44,7 @@ async function makePool(): Promise<WorkerPool> {
   const { Piscina } = await import('piscina').catch((cause: unknown) => {
     throw new Error('offload needs piscina 5, which could not be loaded: npm install piscina', { cause })
   })
-  return new Piscina({
+  const pool = new Piscina({
     minThreads: 1,
     maxThreads: availableParallelism(),
     // starting a thread takes about 60 ms, keeping one about 9 MB
@@ -52,6 +52,11 @@ async function makePool(): Promise<WorkerPool> {
     // else a task that finds no free thread goes to the end of the queue
     stricterFIFO: true,
   })
+  // of a thread that dies between two tasks; unheard, it would take the process down
+  pool.on('error', (error: unknown) => {
+    process.emitWarning(`an idle worker thread failed: ${String(error)}`, 'TimeBudgetWarning')
+  })
+  return pool
 }
 
 /** Runs one task; whoever waits for a thread gets one even if this task's was lost. */

@@ -56,17 +56,20 @@ function placeOf(task: OffloadTask): { readonly pool?: WorkerPool; readonly file
 
 /** What a failure to hand something from thread to thread means; any other as it is. */
 function explain(error: unknown, input: unknown): unknown {
-  if (!isCloneFailure(error)) return error
-  const message = error instanceof Error ? `: ${error.message}` : ''
+  const failure = cloneFailureIn(error)
+  if (failure === undefined) return error
   return isCloneable(input)
-    ? new TypeError(`what the worker returned or threw cannot be handed back${message}`, { cause: error })
-    : new TypeError(`input: cannot be handed to a worker${message}`, { cause: error })
+    ? new TypeError(`what the worker returned or threw cannot be handed back${failure}`, { cause: error })
+    : new TypeError(`input: cannot be handed to a worker${failure}`, { cause: error })
 }
 
-function isCloneFailure(error: unknown): boolean {
-  if (error instanceof Error) return error.name === 'DataCloneError'
-  // where it arose in the worker, Node 20 copies it as an object without anything in it
-  return typeof error === 'object' && error !== null && Object.keys(error).length === 0
+/**
+ * What a DataCloneError says. One of the worker's is copied itself on its way: from Node 22 on only its stack is left of
+ * it, and on Node 20 nothing.
+ */
+function cloneFailureIn(error: unknown): string | undefined {
+  if (error instanceof Error) return /^DataCloneError(: .*)/.exec(error.stack ?? '')?.[1]
+  return typeof error === 'object' && error !== null && Object.keys(error).length === 0 ? '' : undefined
 }
 
 function isCloneable(input: unknown): boolean {

@@ -5,6 +5,7 @@ import { Deadline, runWithDeadline } from '@timebudget/core'
 import { Piscina } from 'piscina'
 import { expect, test } from 'vitest'
 import { offload } from '../src/index.ts'
+import { sharedPool } from '../src/offload-pool.ts'
 
 const worker = new URL('./support/offload-worker.mjs', import.meta.url)
 
@@ -183,6 +184,15 @@ test.each(['./relative.js', new URL('https://example.com/worker.js'), 5, null, (
     await expect(offload(task as never, 1)).rejects.toThrow(/^task: expected the file URL or absolute path/)
   },
 )
+
+test('a thread that dies between two tasks is warned of, and takes nothing down', async () => {
+  await offload(worker, 1)
+  const pool = await sharedPool()
+  const warning = once(process, 'warning')
+  if (pool instanceof Piscina) pool.emit('error', new Error('out of memory'))
+  expect(String(await warning)).toContain('out of memory')
+  await expect(offload(worker, 5)).resolves.toBe(10)
+})
 
 test('idle threads keep no process alive', async () => {
   await offload(worker, 1)
