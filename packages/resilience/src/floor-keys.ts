@@ -1,5 +1,6 @@
 import { LRUCache } from 'lru-cache'
 import { type LearnedFloorOptions, resolveFloorOptions, type ResolvedFloorOptions } from './floor-options.ts'
+import { boundedKey } from './latency-key.ts'
 import { positiveInteger } from './latency-options.ts'
 import { LearnedFloor } from './learned-floor.ts'
 
@@ -8,9 +9,6 @@ export interface LearnedFloorsOptions extends LearnedFloorOptions {
   /** With more the one longest unused is forgotten; 1,000, which is about 5 MiB as a rule and 30 MiB at most. */
   readonly maxKeys?: number | undefined
 }
-
-// So that a stranger's key cannot fill the memory either.
-const longestKey = 256
 
 /** A learned floor for each key, such as a model's or an index's name; so many keys at most. */
 export class LearnedFloors {
@@ -28,7 +26,7 @@ export class LearnedFloors {
 
   /** The key's floor, made on first use; of a key only the first 256 characters count. */
   for(key: string): LearnedFloor {
-    const operation = key.slice(0, longestKey)
+    const operation = boundedKey(key)
     const known = this.#floors.get(operation)
     if (known !== undefined) return known
     const floor = new LearnedFloor(operation, this.#options)

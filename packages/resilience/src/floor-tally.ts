@@ -1,13 +1,12 @@
 import type { Clock } from '@timebudget/core'
 import { LRUCache } from 'lru-cache'
 import { SlidingCount } from './floor-counts.ts'
+import { boundedKey } from './latency-key.ts'
 
 const slices = 10
 
 // Operations may be named after users or models; what is forgotten here begins anew, with nothing refused.
 const mostOperations = 1000
-
-const longestName = 256
 
 const pauseBetweenWarnings = 60_000
 
@@ -58,7 +57,7 @@ export function tallyOf(
     ofClock = new LRUCache({ max: mostOperations })
     tallies.set(clock, ofClock)
   }
-  const name = `${window} ${operation.slice(0, longestName)}`
+  const name = boundedKey(`${window} ${operation}`)
   let tally = ofClock.get(name)
   if (tally === undefined) {
     tally = new FloorTally({ window })

@@ -1,5 +1,6 @@
 import { LRUCache } from 'lru-cache'
 import { Latency } from './latency.ts'
+import { boundedKey } from './latency-key.ts'
 import { type LatencyOptions, positiveInteger, refuseUnknownOptions } from './latency-options.ts'
 
 /** How the latencies of many keys are learned; every option may be left out. */
@@ -7,9 +8,6 @@ export interface LatencyBookOptions extends LatencyOptions {
   /** With more the one longest unused is forgotten; 1,000, which is about 5 MiB as a rule and 30 MiB at most. */
   readonly maxKeys?: number | undefined
 }
-
-// So that a stranger's key cannot fill the memory either.
-const longestKey = 256
 
 /** One latency for each key, so many keys at most. */
 export class LatencyBook {
@@ -30,7 +28,7 @@ export class LatencyBook {
 
   /** The key's latency, made on first use; of a key only the first 256 characters count. */
   of(key: string): Latency {
-    const short = key.slice(0, longestKey)
+    const short = boundedKey(key)
     const known = this.#latencies.get(short)
     if (known !== undefined) return known
     const latency = new Latency(this.#options)

@@ -2,6 +2,7 @@ import { expect, test } from 'vitest'
 import { ManualClock } from '@timebudget/core/testing'
 import { learnedFloor, learnedFloors } from '../src/index.ts'
 import { teach } from './support/floors.ts'
+import { longText } from './support/long-text.ts'
 import { logNormal, seededRandom } from './support/seeded-random.ts'
 
 function heapUsed(): number {
@@ -34,7 +35,7 @@ test('ten thousand keys cost a fixed amount of memory', () => {
   const before = heapUsed()
   const floors = learnedFloors({ clock })
   for (let key = 0; key < 10_000; key += 1) {
-    const floor = floors.for(`key ${key} ${'x'.repeat(10_000)}`)
+    const floor = floors.for(longText(`key ${key} `))
     for (let call = 0; call < 20; call += 1) {
       const spent = logNormal(random, { median: 200, sigma: 0.5 })
       floor.record({ spent, outcome: call % 5 === 0 ? 'deadline_exceeded' : 'ok' })
@@ -49,7 +50,7 @@ test('floors under ten thousand names that nobody holds any more leave next to n
   const clock = new ManualClock()
   const before = heapUsed()
   for (let name = 0; name < 10_000; name += 1) {
-    learnedFloor(`name ${name} ${'x'.repeat(10_000)}`, { clock }).current(50)
+    learnedFloor(longText(`name ${name} `), { clock }).current(50)
   }
   expect(heapUsed() - before).toBeLessThan(4 * 2 ** 20)
 })

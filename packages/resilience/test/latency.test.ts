@@ -1,6 +1,7 @@
 import { describe, expect, test } from 'vitest'
 import { ManualClock } from '@timebudget/core/testing'
 import { Latency, LatencyBook, type LatencySnapshot } from '../src/index.ts'
+import { longText } from './support/long-text.ts'
 import { logNormal, seededRandom } from './support/seeded-random.ts'
 
 function minuteOf(options: { minSamples?: number } = {}): { latency: Latency; clock: ManualClock } {
@@ -154,6 +155,17 @@ describe('the window', () => {
     expect(latency.quantile(1)).toBeCloseTo(7, 0)
   })
 
+  test('forgets the older calls and keeps the younger ones', () => {
+    const { latency, clock } = minuteOf()
+    for (const value of [1, 2, 3]) {
+      latency.record(value)
+      clock.advance(20_000)
+    }
+    expect(latency.samples).toBe(2)
+    latency.record(4)
+    expect(latency.samples).toBe(3)
+  })
+
   test('forgets by the monotonic clock: a wall clock set back changes nothing', () => {
     const { latency, clock } = minuteOf({ minSamples: 1 })
     latency.record(100)
@@ -216,7 +228,7 @@ describe('snapshots', () => {
   ])('what is none is ignored (%#)', (garbage) => {
     const { latency } = minuteOf()
     latency.merge(garbage as unknown as LatencySnapshot)
-    latency.hear('peer', garbage as unknown as LatencySnapshot)
+    latency.hear('peer', garbage)
     expect(latency.samples).toBe(0)
   })
 
@@ -269,7 +281,7 @@ describe('a latency a key', () => {
     collect()
     const before = process.memoryUsage().heapUsed
     for (let key = 0; key < 10_000; key += 1) {
-      const latency = book.of(`key ${key} ${'x'.repeat(10_000)}`)
+      const latency = book.of(longText(`key ${key} `))
       for (let call = 0; call < 20; call += 1) {
         latency.record(logNormal(random, { median: 200, sigma: 0.5 }), { cut: call % 5 === 0 })
       }
