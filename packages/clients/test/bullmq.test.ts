@@ -247,33 +247,6 @@ describe('adding a job', () => {
     connection.disconnect()
     await server.stop()
   })
-
-  test('fails by the deadline where Redis is frozen', async (context) => {
-    const server = await redisServer(context)
-    const { queue } = await bench(context)
-    await queue.add('warm', {})
-    server.freeze()
-    try {
-      await under(250, async (deadline) => {
-        expect(await failureOf(withDeadline(queue).add('mail', {}))).toMatchObject({
-          code: 'DEADLINE_EXCEEDED',
-        })
-        expect(deadline.elapsed()).toBeLessThan(1_000)
-      })
-    } finally {
-      server.thaw()
-    }
-  })
-
-  test('with less left than the floor is not tried', async (context) => {
-    const { queue } = await bench(context)
-    await under(500, async () => {
-      expect(await failureOf(withDeadline(queue, { floor: '1s' }).add('mail', {}))).toMatchObject({
-        code: 'BUDGET_TOO_SMALL',
-      })
-    })
-    expect(await queue.count()).toBe(0)
-  })
 })
 
 test('a job whose deadline cannot be read has none', async () => {

@@ -1,4 +1,4 @@
-import { getEventListeners, once } from 'node:events'
+import { once } from 'node:events'
 import { createServer } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { setTimeout as sleep } from 'node:timers/promises'
@@ -18,14 +18,11 @@ import {
   detach,
   findTimeBudgetError,
   operation,
-  type RequestFinished,
-  requestFinished,
   runWithDeadline,
-  workLate,
 } from '@timebudget/core'
 import { withDeadline } from '@timebudget/core/server'
 import { ManualClock } from '@timebudget/core/testing'
-import { afterEach, beforeEach, describe, expect, test } from 'vitest'
+import { describe, expect, test } from 'vitest'
 import {
   connectServer,
   type Handlers,
@@ -36,26 +33,13 @@ import {
   textsService,
 } from './support/connect-bench.ts'
 import { deferred } from './support/deferred.ts'
+import { servedCalls } from './support/served-calls.ts'
 import { failureOf, under } from './support/under.ts'
 
 const day = 86_400_000
 
-const finished: RequestFinished[] = []
-let late = 0
-let unsubscribe: Array<() => void> = []
-beforeEach(() => {
-  finished.length = 0
-  late = 0
-  unsubscribe = [
-    requestFinished.subscribe((event) => void finished.push(event)),
-    workLate.subscribe(({ kind }) => void (late += kind === 'answer' ? 1 : 0)),
-  ]
-})
-afterEach(() => {
-  for (const stop of unsubscribe) stop()
-})
-
-const outcomes = () => finished.map(({ outcome }) => outcome)
+const served = servedCalls()
+const { outcomes } = served
 
 async function endOf(call: Promise<unknown>) {
   const error = await failureOf(call)
@@ -136,7 +120,7 @@ describe.each(protocols)('a client of $name', ({ header, transport }) => {
     expect(Number(server.requests[0]?.['x-request-timeout-ms'])).toBeLessThanOrEqual(300)
   })
 
-  test('nothing is sent under the floor or when nothing is left, whatever timeoutMs says', async () => {
+  test('nothing is sent when nothing is left, whatever timeoutMs says', async () => {
     await using server = await connectServer(yes)
     const lax = client(server.url)
     for (const timeoutMs of [undefined, 0, -1, 5_000]) {
@@ -146,9 +130,6 @@ describe.each(protocols)('a client of $name', ({ header, transport }) => {
         ours: 'DEADLINE_EXCEEDED',
       })
     }
-    const wary = client(server.url, { floor: 500 })
-    expect(await under(300, () => endOf(wary.ask('?')))).toEqual({ code: 4, ours: 'BUDGET_TOO_SMALL' })
-    expect(await under(300, () => endOf(wary.list('?')))).toEqual({ code: 4, ours: 'BUDGET_TOO_SMALL' })
     expect(server.requests).toEqual([])
   })
 
@@ -161,31 +142,33 @@ describe.each(protocols)('a client of $name', ({ header, transport }) => {
     },
   )
 
-  test.each(kinds)('a call that hangs ends at the deadline with our error as the cause: %s', async (kind) => {
-    const closed = deferred<number>()
-    await using server = await connectServer(
-      hanging(({ signal }) => signal.addEventListener('abort', () => closed.resolve(performance.now()))),
-    )
-    const texts = client(server.url)
-    await under(300, async (deadline) => {
-      expect(await endOf(callOf(texts, kind))).toEqual({
-        code: Code.DeadlineExceeded,
-        ours: 'DEADLINE_EXCEEDED',
+  test.each(['collect', 'chat'] as const)(
+    'a stream of requests that hangs ends at the deadline: %s',
+    async (kind) => {
+      const closed = deferred<number>()
+      await using server = await connectServer(
+        hanging(({ signal }) => signal.addEventListener('abort', () => closed.resolve(performance.now()))),
+      )
+      const texts = client(server.url)
+      await under(300, async (deadline) => {
+        expect(await endOf(callOf(texts, kind))).toEqual({
+          code: Code.DeadlineExceeded,
+          ours: 'DEADLINE_EXCEEDED',
+        })
+        expect(deadline.elapsed()).toBeGreaterThanOrEqual(300)
+        expect(deadline.elapsed()).toBeLessThan(1_000)
+        expect(deadline.ledger.entries.map(({ outcome }) => outcome)).toEqual(['deadline_exceeded'])
       })
-      expect(deadline.elapsed()).toBeGreaterThanOrEqual(300)
-      expect(deadline.elapsed()).toBeLessThan(1_000)
-      expect(deadline.ledger.entries.map(({ outcome }) => outcome)).toEqual(['deadline_exceeded'])
-    })
-    const ended = performance.now()
-    expect((await closed.promise) - ended).toBeLessThan(250)
-  })
+      const ended = performance.now()
+      expect((await closed.promise) - ended).toBeLessThan(250)
+    },
+  )
 
-  test('its own timeoutMs, its timeout option and the default of its transport are operation timeouts', async () => {
+  test('its own timeoutMs and the default of its transport are operation timeouts', async () => {
     await using server = await connectServer(hanging())
     await under(10_000, async (deadline) => {
       const ends = await Promise.all([
         endOf(client(server.url).ask('?', { timeoutMs: 150 })),
-        endOf(client(server.url, { timeout: 150 }).ask('?')),
         endOf(client(server.url, {}, { defaultTimeoutMs: 150 }).ask('?')),
       ])
       for (const end of ends) expect(end).toEqual({ code: 4, ours: 'OPERATION_TIMEOUT' })
@@ -254,17 +237,6 @@ describe.each(protocols)('a client of $name', ({ header, transport }) => {
     })
   })
 
-  test("a refused connection keeps Connect's error, and counts as the peer's failure", async () => {
-    const server = await connectServer(yes)
-    await server[Symbol.asyncDispose]()
-    await under(5_000, async (deadline) => {
-      const error = await failureOf(client(server.url).ask('?'))
-      expect(error).toMatchObject({ code: Code.Unavailable })
-      expect(findTimeBudgetError(error)).toBeUndefined()
-      expect(deadline.ledger.entries[0]?.outcome).toBe('upstream_error')
-    })
-  })
-
   test('a peer that gives up at our deadline, in whichever way, is our deadline: 200 times', async () => {
     await using server = await connectServer({
       ask: async ({ text }: Text, { requestHeader }: HandlerContext) => {
@@ -287,34 +259,11 @@ describe.each(protocols)('a client of $name', ({ header, transport }) => {
     )
   })
 
-  test('a hundred calls of one request leave no listener and no warning', async () => {
-    const warnings: Error[] = []
-    const note = (warning: Error): void => void warnings.push(warning)
-    process.on('warning', note)
+  test("hosts that are to get no header of ours get the protocol's own", async () => {
     await using server = await connectServer(yes)
-    const { ask } = client(server.url)
-    const own = new AbortController()
-    const deadline = Deadline.after('1h')
-    await runWithDeadline(deadline, async () => {
-      for (let call = 0; call < 50; call += 1) await ask('?')
-      await Promise.all(Array.from({ length: 50 }, () => ask('?')))
-      await ask('?', { signal: own.signal })
-    })
-    expect(getEventListeners(deadline.signal, 'abort')).toHaveLength(0)
-    expect(getEventListeners(own.signal, 'abort')).toHaveLength(0)
-    deadline.settle()
-    await sleep(5)
-    expect(warnings).toEqual([])
-    process.off('warning', note)
-  })
-
-  test('without a deadline, and for hosts that are to get none, no header of ours is sent', async () => {
-    await using server = await connectServer(yes)
-    await client(server.url).ask('?')
     await under(5_000, () => client(server.url, { propagateTo: false }).ask('?'))
-    for (const sent of server.requests) expect(sent).not.toHaveProperty('x-request-deadline')
-    expect(server.requests[0]).not.toHaveProperty(header)
-    expect(server.requests[1]).toHaveProperty(header)
+    expect(server.requests[0]).not.toHaveProperty('x-request-deadline')
+    expect(server.requests[0]).toHaveProperty(header)
   })
 
   test('one client serves requests for longer than the budget of any, each with its own', async () => {
@@ -444,7 +393,7 @@ describe.each(protocols)('a server of $name', ({ header, transport }) => {
       code: 4,
     })
     await done.promise
-    expect(late).toBe(1)
+    expect(served.lateAnswers).toBe(1)
     expect(await failureOf(ask('block', { headers: { 'x-request-timeout-ms': '100' } }))).toMatchObject({
       code: 4,
     })

@@ -1,5 +1,4 @@
-import { getEventListeners, once } from 'node:events'
-import { createServer } from 'node:net'
+import { once } from 'node:events'
 import { setTimeout as sleep } from 'node:timers/promises'
 import {
   type ClientReadableStream,
@@ -14,14 +13,7 @@ import {
   deadlineInterceptor,
   deadlineServerInterceptor,
 } from '@timebudget/clients/grpc'
-import {
-  ClientClosedError,
-  currentDeadline,
-  Deadline,
-  findTimeBudgetError,
-  operation,
-  runWithDeadline,
-} from '@timebudget/core'
+import { ClientClosedError, currentDeadline, findTimeBudgetError, operation } from '@timebudget/core'
 import { describe, expect, test } from 'vitest'
 import { grpcServer, type Handled, type Respond, TextsClient } from './support/grpc-bench.ts'
 import { failureOf, under } from './support/under.ts'
@@ -186,15 +178,9 @@ describe('what is sent', () => {
 })
 
 describe('nothing is sent', () => {
-  test('under the floor, with a deadline that has passed, or with one of the call in the past', async () => {
+  test('with a deadline that has passed, or with one of the call in the past', async () => {
     await using server = await notingServer()
-    using client = new TextsClient(server.address, [deadlineInterceptor({ floor: 500 })])
     using lax = new TextsClient(server.address, [deadlineInterceptor()])
-    const short = await under(300, async (deadline) => ({
-      end: await endOf(client.ask('?')),
-      outcomes: deadline.ledger.entries.map(({ outcome }) => outcome),
-    }))
-    expect(short).toEqual({ end: { code: 4, ours: 'BUDGET_TOO_SMALL' }, outcomes: ['short_circuited'] })
     expect(await under(0, () => endOf(lax.ask('?')))).toEqual({ code: 4, ours: 'DEADLINE_EXCEEDED' })
     expect(await endOf(lax.ask('?', { deadline: new Date(1) }))).toEqual({
       code: 4,
@@ -255,17 +241,15 @@ async function hangingServer() {
   return { ...server, cancelled, arrived }
 }
 
-type Kind = 'ask' | 'collect' | 'list' | 'chat'
+type Kind = 'collect' | 'chat'
 
 /** Makes a call that hangs; its failure. */
 async function hangingCall(client: TextsClient, kind: Kind): Promise<unknown> {
-  if (kind === 'ask') return failureOf(client.ask('?'))
   if (kind === 'collect') {
     const { call, answer } = client.collect()
     call.write('?')
     return failureOf(answer)
   }
-  if (kind === 'list') return failureOfStream(client.list('?'))
   const call = client.chat()
   call.write('?')
   return failureOfStream(call)
@@ -277,7 +261,7 @@ async function failureOfStream(call: ClientReadableStream<string>): Promise<unkn
   return error
 }
 
-describe.each<Kind>(['ask', 'collect', 'list', 'chat'])('a call that hangs: %s', (kind) => {
+describe.each<Kind>(['collect', 'chat'])('a stream of requests that hangs: %s', (kind) => {
   test('ends at the deadline with our error as the cause, its stream with it', async () => {
     await using server = await hangingServer()
     using client = new TextsClient(server.address, [deadlineInterceptor()])
@@ -340,18 +324,6 @@ describe('how a call ends', () => {
     })
   })
 
-  test('a fast answer is the only end: nothing fires when the deadline comes', async () => {
-    await using server = await notingServer((_, respond) => setTimeout(() => respond(null, 'yes'), 10))
-    using client = new TextsClient(server.address, [deadlineInterceptor()])
-    await client.ask('?')
-    const deadline = Deadline.after(300)
-    let ends = 0
-    await runWithDeadline(deadline, () => client.ask('?').finally(() => (ends += 1)))
-    await sleep(350)
-    expect(ends).toBe(1)
-    expect(deadline.ledger.entries.map(({ outcome }) => outcome)).toEqual(['ok'])
-  })
-
   test('an answer that asks for something else is no failure of the peer, a broken peer is', async () => {
     const codes = [
       status.NOT_FOUND,
@@ -369,20 +341,6 @@ describe('how a call ends', () => {
         expect(await failureOf(client.ask(String(code)))).toMatchObject({ code, details: 'no' })
       const outcomes = deadline.ledger.entries.map(({ outcome }) => outcome)
       expect(outcomes).toEqual(['ok', 'ok', 'upstream_error', 'upstream_error', 'upstream_error'])
-    })
-  })
-
-  test("a refused connection keeps grpc-js's error, and counts as the peer's failure", async () => {
-    const probe = createServer().listen(0, '127.0.0.1')
-    await once(probe, 'listening')
-    const { port } = probe.address() as { port: number }
-    probe.close()
-    using client = new TextsClient(`127.0.0.1:${port}`, [deadlineInterceptor()])
-    await under(5_000, async (deadline) => {
-      const error = await failureOf(client.ask('?'))
-      expect(error).toMatchObject({ code: status.UNAVAILABLE })
-      expect(error).not.toHaveProperty('cause')
-      expect(deadline.ledger.entries[0]?.outcome).toBe('upstream_error')
     })
   })
 
@@ -452,28 +410,6 @@ describe('how a call ends', () => {
 })
 
 describe('what is left behind', () => {
-  test('a hundred calls of one request leave no listener, no warning and no timer', async () => {
-    const warnings: Error[] = []
-    const note = (warning: Error): void => void warnings.push(warning)
-    process.on('warning', note)
-    await using server = await notingServer()
-    using client = new TextsClient(server.address, [deadlineInterceptor()])
-    await client.ask('?')
-    const timers = () => process.getActiveResourcesInfo().filter((name) => name === 'Timeout').length
-    const before = timers()
-    const deadline = Deadline.after('1h')
-    await runWithDeadline(deadline, async () => {
-      for (let call = 0; call < 50; call += 1) await client.ask('?')
-      await Promise.all(Array.from({ length: 50 }, () => client.ask('?')))
-    })
-    expect(getEventListeners(deadline.signal, 'abort')).toHaveLength(0)
-    deadline.settle()
-    expect(timers()).toBeLessThanOrEqual(before + 1)
-    await sleep(5)
-    expect(warnings).toEqual([])
-    process.off('warning', note)
-  })
-
   test('requests that wait for one connection are called back under their own deadlines', async () => {
     await using server = await notingServer()
     using client = new TextsClient(server.address, [deadlineInterceptor()])

@@ -14,39 +14,17 @@ import {
   deadlineServerInterceptor,
   withDeadline,
 } from '@timebudget/clients/grpc'
-import {
-  BudgetTooSmallError,
-  currentDeadline,
-  type Deadline,
-  detach,
-  operation,
-  type RequestFinished,
-  requestFinished,
-  workLate,
-} from '@timebudget/core'
+import { BudgetTooSmallError, currentDeadline, type Deadline, detach, operation } from '@timebudget/core'
 import { ManualClock } from '@timebudget/core/testing'
-import { afterEach, beforeEach, describe, expect, test } from 'vitest'
+import { describe, expect, test } from 'vitest'
 import { deferred } from './support/deferred.ts'
 import { type GrpcServer, grpcServer, type Handled, type Respond, TextsClient } from './support/grpc-bench.ts'
 import { rawCall } from './support/raw-grpc.ts'
+import { servedCalls } from './support/served-calls.ts'
 import { failureOf } from './support/under.ts'
 
-const finished: RequestFinished[] = []
-let late = 0
-let unsubscribe: Array<() => void> = []
-beforeEach(() => {
-  finished.length = 0
-  late = 0
-  unsubscribe = [
-    requestFinished.subscribe((event) => void finished.push(event)),
-    workLate.subscribe(({ kind }) => void (late += kind === 'answer' ? 1 : 0)),
-  ]
-})
-afterEach(() => {
-  for (const stop of unsubscribe) stop()
-})
-
-const outcomes = () => finished.map(({ outcome }) => outcome)
+const served = servedCalls()
+const { finished, outcomes } = served
 
 interface Way {
   readonly name: string
@@ -187,7 +165,7 @@ describe.each(ways)('a server under $name', ({ serve }) => {
       await sleep(20)
       expect(outcomes()).toEqual(['deadline_exceeded'])
       // grpc-js keeps what a stream does after its end to itself
-      if (kind === 'ask' || kind === 'collect') expect(late).toBe(1)
+      if (kind === 'ask' || kind === 'collect') expect(served.lateAnswers).toBe(1)
     },
   )
 
@@ -493,7 +471,7 @@ describe.each([
     expect(await failureOf(client.ask('status'))).toMatchObject({ code: status.NOT_FOUND, details: 'none' })
     expect(await failureOf(client.ask('theirs'))).toMatchObject({ code: status.UNKNOWN, details: 'broken' })
     await expect.poll(outcomes).toEqual(['ok', 'short_circuited', 'short_circuited', 'ok', 'error'])
-    expect(late).toBe(0)
+    expect(served.lateAnswers).toBe(0)
   })
 
   test.each([

@@ -1,6 +1,6 @@
 import { expect } from 'vitest'
 import { Deadline, runWithDeadline } from '@timebudget/core'
-import { codesOf, failureOf, onlyEntry, underDeadline } from '../support/calls.ts'
+import { causesOf, codesOf, failureOf, onlyEntry, underDeadline } from '../support/calls.ts'
 import type { Lines } from './any-client.ts'
 
 /** How the deadline bears on a call. */
@@ -48,8 +48,7 @@ export const deadlineLines: Lines = {
       const narrow = deadline.child({ timeout: 75 })
       const cut = failureOf(runWithDeadline(narrow, bench.call))
       const answer = bench.call()
-      expect(codesOf(await cut)).toContain(narrow.reason?.code)
-      expect(narrow.elapsed()).toBeLessThan(150)
+      expect(causesOf(await cut)).toContain(narrow.reason)
       expect(await answer).toBeDefined()
     })
   },
