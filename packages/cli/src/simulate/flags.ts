@@ -15,7 +15,7 @@ export interface SimulateFlags {
 
 export const simulateHelp = `Usage: timebudget simulate [options]
 
-Puts the same requests through one chain (gateway, retrieve, rerank, a model with 32 slots) under five
+Puts the same requests through one chain (gateway, retrieve, rerank, a model with 32 slots) under six
 ways of dealing with time, and compares what comes of it. Virtual time: minutes pass in seconds.
 
   --load <list>      times the model's capacity (default 0.5,1,2,3)

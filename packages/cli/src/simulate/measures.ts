@@ -11,6 +11,8 @@ export interface ClassMeasures {
    * Slot time that went into its answers in time, over its fair share of all slot time: half of it with two classes,
    * or all that its requests need if that is less. Requests that no slot could answer in time do not count as need.
    */
+  readonly usefulOfFairShare: number
+  /** All the slot time that it got, over the same. */
   readonly ofFairShare: number
 }
 
@@ -36,12 +38,12 @@ export function measure(
 ): Measures {
   const counted = endings.filter(({ job }) => job.arrival >= from && job.arrival < to)
   const good = counted.filter(({ inTime }) => inTime)
-  const slotTime = total(counted, (ending) => ending.slotTime)
+  const slotTime = slotTimeOf(counted)
   return {
     requests: counted.length,
     goodput: good.length / ((to - from) / 1000),
     inTime: ratio(good.length, counted.length),
-    wastedSlotTime: ratio(slotTime - total(good, (ending) => ending.slotTime), slotTime),
+    wastedSlotTime: ratio(slotTime - slotTimeOf(good), slotTime),
     timeToFailure: timeToFailure(counted),
     classes: measureClasses(counted, { capacity: slots * (to - from), budget }),
   }
@@ -59,13 +61,12 @@ function measureClasses(
   return workClasses.map(({ name }, index) => {
     const endings = byClass[index] ?? []
     const good = endings.filter(({ inTime }) => inTime)
+    const share = fair[index] ?? 0
     return {
       name,
       inTime: ratio(good.length, endings.length),
-      ofFairShare: ratio(
-        total(good, ({ slotTime }) => slotTime),
-        fair[index] ?? 0,
-      ),
+      usefulOfFairShare: ratio(slotTimeOf(good), share),
+      ofFairShare: ratio(slotTimeOf(endings), share),
     }
   })
 }
@@ -76,6 +77,10 @@ function timeToFailure(counted: readonly Ending[]): Measures['timeToFailure'] {
   const p50 = waits[Math.ceil(waits.length * 0.5) - 1]
   const p99 = waits[Math.ceil(waits.length * 0.99) - 1]
   return p50 === undefined || p99 === undefined ? undefined : { p50, p99 }
+}
+
+function slotTimeOf(endings: readonly Ending[]): number {
+  return total(endings, ({ slotTime }) => slotTime)
 }
 
 function total(endings: readonly Ending[], of: (ending: Ending) => number): number {

@@ -18,13 +18,13 @@ const panels: readonly Panel[] = [
 ]
 
 // told apart by those who see no red or green too, and by their dashes in print
-const dashes = ['2 3', '7 4', '10 3 2 3', '5 2', '']
+const dashes = ['2 3', '7 4', '10 3 2 3', '4 2', '12 3', '']
 const style = `
   svg { font: 13px system-ui, sans-serif; --paper: #ffffff; --ink: #24292f; --line: #d0d7de;
-    --s0: #8c959f; --s1: #c4620a; --s2: #0969da; --s3: #8250df; --s4: #0a7d4f }
+    --s0: #8c959f; --s1: #c4620a; --s2: #0969da; --s3: #8250df; --s4: #bf3989; --s5: #0a7d4f }
   @media (prefers-color-scheme: dark) {
     svg { --paper: #0d1117; --ink: #e6edf3; --line: #30363d;
-      --s0: #8b949e; --s1: #f0883e; --s2: #58a6ff; --s3: #bc8cff; --s4: #3fb950 }
+      --s0: #8b949e; --s1: #f0883e; --s2: #58a6ff; --s3: #bc8cff; --s4: #f778ba; --s5: #3fb950 }
   }
   .paper { fill: var(--paper) } text { fill: var(--ink) } .title { font-weight: 600 } .small { font-size: 12px }
   .grid { stroke: var(--line); stroke-width: 1 } .curve { fill: none; stroke-width: 2.5 }
@@ -49,7 +49,7 @@ export function overloadChart(results: readonly SimulationResult[], options: Sim
     element('rect', { class: 'paper', width, height }),
     element('text', { class: 'title', x: 20, y: 28 }, escaped(title)),
     ...panels.map((panel) => drawPanel(panel, { policies, results })),
-    ...policies.map((policy, index) => drawKey(policy, { index, of: policies.length })),
+    ...policies.map((policy, index) => drawKey(policy, index)),
   )
   return `${drawing}\n`
 }
@@ -98,16 +98,16 @@ function drawCurve(points: readonly { readonly x: number; readonly y: number }[]
   ].join('')
 }
 
-function drawKey(policy: string, { index, of }: { readonly index: number; readonly of: number }): string {
-  const left = 20 + (index * (width - 40)) / of
-  const y = height - 24
+function drawKey(policy: string, index: number): string {
+  const left = 56 + (index % 3) * 268
+  const y = height - 46 + Math.floor(index / 3) * 22
   return [
     element('path', {
       class: `curve s${index}`,
-      d: `M${fixed(left)} ${y}h26`,
+      d: `M${left} ${y}h30`,
       'stroke-dasharray': dashes[index] ?? '',
     }),
-    element('text', { class: 'small', x: left + 32, y: y + 4 }, escaped(policy)),
+    element('text', { class: 'small', x: left + 38, y: y + 4 }, escaped(policy)),
   ].join('')
 }
 

@@ -1,4 +1,12 @@
 import { type Clock, Deadline, operation } from '@timebudget/core'
+import {
+  DeadlineQueue,
+  LatencyBook,
+  type LearnedFloor,
+  learnedFloors,
+  type LearnedFloors,
+  type Pressure,
+} from '@timebudget/resilience'
 import { FirstComeSlots } from './first-come-slots.ts'
 import { type Model, takeTime } from './model.ts'
 import type { Random } from './random.ts'
@@ -53,21 +61,85 @@ const staticTimeouts: Policy = {
 
 const propagation: Policy = {
   name: 'deadline propagated',
-  open({ clock, model, budget }) {
+  open: (setting) => propagated(setting, { floorOf: () => undefined, line: new FirstComeSlots(slots) }),
+}
+
+const shortCircuit: Policy = {
+  name: '+ learned floors',
+  open(setting) {
     const line = new FirstComeSlots(slots)
-    return underDeadline({ clock, budget }, (job, deadline) =>
-      operation('llm', { deadline }, ({ signal }) =>
-        line.run(
-          () => operation('generate', { deadline }, (scope) => model.generate(job, scope.signal)),
-          signal,
-        ),
-      ),
-    )
+    const floors = floorsUnder(line, setting)
+    return propagated(setting, { floorOf: (job) => floors.for(`generate ${job.class}`), line })
   },
 }
 
+/** The queue learns by itself how long each class of work takes. */
+const learningQueue: Policy = {
+  name: '+ queue that learns',
+  open: (setting) =>
+    queued(setting, { estimate: new LatencyBook({ clock: setting.clock }), estimateOf: () => undefined }),
+}
+
+/** The queue is told with each request how long its work will take, more or less. */
+const toldQueue: Policy = {
+  name: '+ queue with estimates',
+  open: (setting) => queued(setting, { estimate: undefined, estimateOf: (job) => job.estimate }),
+}
+
 /** The ways that are compared, each one better equipped than the one before. */
-export const policies: readonly Policy[] = [noTimeouts, staticTimeouts, propagation]
+export const policies: readonly Policy[] = [
+  noTimeouts,
+  staticTimeouts,
+  propagation,
+  shortCircuit,
+  learningQueue,
+  toldQueue,
+]
+
+/** Floors as they are by default, once they may refuse. */
+function floorsUnder(pressure: Pressure, { clock, random }: Setting): LearnedFloors {
+  return learnedFloors({ mode: 'enforce', pressure, clock, random })
+}
+
+/** Deadlines reach the model: whose time is up leaves the line, or the slot. */
+function propagated(
+  setting: Setting,
+  { floorOf, line }: { floorOf: (job: Job) => LearnedFloor | undefined; line: FirstComeSlots },
+): Handler {
+  return underDeadline(setting, (job, deadline) =>
+    operation('llm', { deadline }, ({ signal }) =>
+      line.run(
+        () =>
+          operation('generate', { deadline, floor: floorOf(job) }, (scope) =>
+            setting.model.generate(job, scope.signal),
+          ),
+        signal,
+      ),
+    ),
+  )
+}
+
+function queued(
+  setting: Setting,
+  {
+    estimate,
+    estimateOf,
+  }: { estimate: LatencyBook | undefined; estimateOf: (job: Job) => number | undefined },
+): Handler {
+  const { clock, model } = setting
+  const queue = new DeadlineQueue({ name: 'model', slots, estimate, clock })
+  const floors = floorsUnder(queue, setting)
+  return underDeadline(setting, (job, deadline) =>
+    queue.run(({ signal }) => model.generate(job, signal), {
+      operation: 'generate',
+      key: job.class,
+      class: job.class,
+      estimate: estimateOf(job),
+      floor: floors.for(`generate ${job.class}`),
+      deadline,
+    }),
+  )
+}
 
 function underDeadline(
   { clock, budget }: Pick<Setting, 'clock' | 'budget'>,

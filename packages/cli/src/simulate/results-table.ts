@@ -21,7 +21,7 @@ export function resultsTable(results: readonly SimulationResult[], options: Simu
     percent(result.wastedSlotTime),
     seconds(result.timeToFailure?.p50),
     seconds(result.timeToFailure?.p99),
-    ...result.classes.map(({ ofFairShare }) => percent(ofFairShare)),
+    ...result.classes.map(({ usefulOfFairShare }) => percent(usefulOfFairShare)),
   ])
   return `${introduction(options)}\n\n${aligned([header, ...rows])}\n\n${legend}\n`
 }
