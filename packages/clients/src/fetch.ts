@@ -10,9 +10,11 @@ import {
   resolveClientOptions,
   startCall,
 } from './outgoing.ts'
+import { tieOperation } from './operation-behind.ts'
 import { watchBody } from './watched-body.ts'
 
 export type { ClientOptions, Fetch }
+export { operationBehind } from './operation-behind.ts'
 
 /** The call a `fetch` was asked for. */
 export interface FetchCall {
@@ -56,6 +58,7 @@ export function wrapFetch(base: Fetch = globalFetch, options: ClientOptions<Fetc
     }
     try {
       const { signal } = running
+      tieOperation(signal, running)
       const followed = await untilCutOff(
         running,
         followUnderDeadline({ base, input, init, call, running, signal, resolved }),
