@@ -11,7 +11,7 @@ import {
 } from '@timebudget/core'
 import { endOfHedged } from './hedge.ts'
 import type { Latency } from './latency.ts'
-import { discardAnswer } from './retry-answer.ts'
+import { discardAnswer, drainAnswer } from './retry-answer.ts'
 import { Attempt, type AttemptEnd, type FailedAttempt, type RetryWork } from './retry-attempt.ts'
 import { decideRetry, type RetryDecision, type RetryState, roomAfter } from './retry-decision.ts'
 import { ending, noTimeFor, withLastError } from './retry-end.ts'
@@ -75,7 +75,6 @@ class RetryCall<T> {
       if (decision.kind === 'stop') return this.#giveUp(end, decision)
       this.#publish(end, { delay: decision.delay })
       this.#last = end
-      discardAnswer(end.answer?.value)
       await this.#pause(end, decision.delay)
       floor = decision.floor
     }
@@ -145,10 +144,13 @@ class RetryCall<T> {
   /** Waits, unless the end comes first. */
   async #pause(end: FailedAttempt<T>, delay: number): Promise<void> {
     const { rules, whole } = this.#call
+    const stopDraining = drainAnswer(end.answer?.value)
     try {
       await waitUnder(delay, { deadline: whole, clock: rules.clock })
     } catch (error) {
       throw whole.reason === undefined ? error : this.#endedBy(whole.reason, end)
+    } finally {
+      stopDraining()
     }
   }
 
