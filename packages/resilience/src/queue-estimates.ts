@@ -14,6 +14,9 @@ const cutOff: ReadonlySet<Outcome> = new Set<Outcome>([
   'total_timeout',
 ])
 
+// How far estimates are off changes slowly, and in front of one GPU few calls come to an end in a minute.
+const errorWindow = '10m'
+
 /** What a queue expects of the work that is asked for: as told with the request, else as told or learned in general. */
 export class Estimates {
   readonly #source: ResolvedQueueOptions['estimate']
@@ -23,7 +26,7 @@ export class Estimates {
 
   constructor(source: ResolvedQueueOptions['estimate'], clock: Clock) {
     this.#source = source
-    this.#thousandths = new Latency({ clock })
+    this.#thousandths = new Latency({ clock, window: errorWindow })
     this.#anything = source !== undefined
   }
 

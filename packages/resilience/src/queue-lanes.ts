@@ -71,8 +71,10 @@ export class Lanes<Member extends Place<Member> & { readonly lane: Lane<Member> 
   book(lane: Lane<Member>, slotTime: number, now: number): void {
     lane.level.book(lane, slotTime, now)
     const [, ...lower] = this.#levels.filter((level) => level === lane.level || level.wants(now))
-    for (const level of lower) level.credit += (slotTime * lowerShare) / lower.length
-    if (lower.includes(lane.level)) lane.level.credit = paid(lane.level.credit, slotTime)
+    for (const level of lower) {
+      level.credit = Math.min(level.credit + (slotTime * lowerShare) / lower.length, level.largest)
+    }
+    if (lower.includes(lane.level)) lane.level.credit = paid(lane.level, slotTime)
   }
 
   #guaranteedTo(level: Level<Member>, now: number): number {

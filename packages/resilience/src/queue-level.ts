@@ -1,7 +1,7 @@
 import { Line, type Order, type Place } from './queue-line.ts'
 
-/** Half of its fair share is what each class of work is guaranteed. */
-const guaranteed = 0.5
+/** Half of its fair share is what each class of work shall have; a bit more, since it comes in whole pieces of work. */
+const guaranteed = 0.6
 
 /** Classes told apart in one priority; those that come on top are one class together. */
 const mostLanes = 64
@@ -13,6 +13,9 @@ const fading = 1 + 1 / 256
 /** What a class is called: by its user, or by what is common to its work. */
 export type LaneName = string | number | symbol
 
+/** A large arrival is forgotten, by half, after seven smaller ones. */
+const shrinking = 0.9
+
 /** Those of one class who wait, inside one priority. */
 export class Lane<Member extends Place<Member>> {
   readonly line: Line<Member> = new Line()
@@ -21,8 +24,8 @@ export class Lane<Member extends Place<Member>> {
   credit = 0
   /** Slot time it asked for of late, in a unit of its level's. */
   demand = 0
-  /** The work of the latest arrival. */
-  usual = 0
+  /** The largest work that is asked for, of late. */
+  largest = 0
   /** When the last of those who were refused would have left. */
   wantedUntil = -Infinity
 
@@ -40,6 +43,7 @@ export class Level<Member extends Place<Member>> {
   readonly priority: number
   /** Milliseconds of slot time it is owed while a higher priority wants all the slots. */
   credit = 0
+  largest = 0
   readonly #lanes = new Map<LaneName, Lane<Member>>()
   #unit = 1
 
@@ -74,7 +78,8 @@ export class Level<Member extends Place<Member>> {
 
   /** Counts what a lane asks for, whether or not it will get it. */
   noteDemand(lane: Lane<Member>, work: number): void {
-    lane.usual = work
+    lane.largest = Math.max(work, lane.largest * shrinking)
+    this.largest = Math.max(work, this.largest * shrinking)
     lane.demand += work * this.#unit
     this.#unit *= fading
     if (this.#unit < 1e100) return
@@ -116,9 +121,9 @@ export class Level<Member extends Place<Member>> {
     const demands = this.#demands(now, undefined)
     for (const each of this.#lanes.values()) {
       if (!each.wants(now)) continue
-      each.credit = Math.min(each.credit + slotTime * guaranteed * fairShare(each, demands), each.usual)
+      each.credit = Math.min(each.credit + slotTime * guaranteed * fairShare(each, demands), each.largest)
     }
-    lane.credit = paid(lane.credit, slotTime)
+    lane.credit = paid(lane, slotTime)
   }
 
   #demands(now: number, besides: Lane<Member> | undefined): Demands {
@@ -150,9 +155,14 @@ export class Level<Member extends Place<Member>> {
   }
 }
 
-/** What is left of a credit: nobody runs up more debt than what was booked last, so that idle slots cost nobody later. */
-export function paid(credit: number, slotTime: number): number {
-  return Math.max(credit - slotTime, -Math.abs(slotTime))
+/** What is left of a credit. Nobody runs up a debt of more than the largest work, so that idle slots cost nobody later. */
+export function paid({ credit, largest }: Account, slotTime: number): number {
+  return Math.max(credit - slotTime, -largest)
+}
+
+interface Account {
+  readonly credit: number
+  readonly largest: number
 }
 
 interface Demands {
@@ -162,7 +172,7 @@ interface Demands {
 
 /**
  * The part of the slots that is fair for a lane among those that want some: an equal part, or its part of what is asked
- * for where that is more. Half of that can be guaranteed to each, since the two add up to 1 over all lanes each.
+ * for where that is more. Each of the two adds up to 1, so that half of the larger one can be had by all.
  */
 function fairShare(lane: { readonly demand: number }, { lanes, total }: Demands): number {
   return Math.max(1 / Math.max(1, lanes), total > 0 ? lane.demand / total : 0)

@@ -1,7 +1,6 @@
 import type { Estimates } from './queue-estimates.ts'
 import { type Expectation, givenExpectation } from './queue-expectation.ts'
 import type { HeldSlot } from './queue-slot.ts'
-import type { Grant } from './queue-waiter.ts'
 
 /** How much the slot time that ended last counts in what is typical. */
 const newest = 1 / 16
@@ -10,7 +9,7 @@ const newest = 1 / 16
 export class Occupancy {
   readonly slots: number
   readonly #estimates: Estimates
-  readonly #held = new Set<HeldSlot<Grant>>()
+  readonly #held = new Set<HeldSlot>()
   #taken = 0
   #typical = 0
 
@@ -32,12 +31,12 @@ export class Occupancy {
     return this.#typical
   }
 
-  /** Takes a slot before anything is begun in it: whoever is told of the beginning may ask for a slot too. */
+  /** Takes a slot, for which `hold` then says by whom. */
   take(): void {
     this.#taken += 1
   }
 
-  hold(slot: HeldSlot<Grant>): void {
+  hold(slot: HeldSlot): void {
     this.#held.add(slot)
   }
 
@@ -46,7 +45,7 @@ export class Occupancy {
     this.#taken -= 1
   }
 
-  release(slot: HeldSlot<Grant>, spent: number): void {
+  release(slot: HeldSlot, spent: number): void {
     this.#held.delete(slot)
     this.#taken -= 1
     this.#typical += (spent - this.#typical) * (this.#typical === 0 ? 1 : newest)
@@ -67,7 +66,7 @@ export class Occupancy {
     return Math.min(soonest, endsPerMillisecond > 0 ? 1 / endsPerMillisecond : Infinity)
   }
 
-  #expectationOf(slot: HeldSlot<Grant>, now: number): Expectation {
+  #expectationOf(slot: HeldSlot, now: number): Expectation {
     return this.#estimates.of(slot.for.request, now) ?? givenExpectation(this.#typical)
   }
 }

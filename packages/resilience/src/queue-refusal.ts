@@ -7,11 +7,14 @@ export function overloaded(
   waiter: Waiter,
   {
     queue,
+    waiting,
     slots,
     wait,
     drained,
   }: {
-    readonly queue: { readonly name: string; readonly waiting: number }
+    readonly queue: string
+    /** How many stand in line. */
+    readonly waiting: number
     readonly slots: number
     /** Milliseconds that it would have waited, or has. */
     readonly wait: number
@@ -20,13 +23,12 @@ export function overloaded(
   },
 ): OverloadedError {
   const { request, expectation, budget, left } = waiter
-  const { name, waiting } = queue
   const why =
     expectation === undefined
       ? `${waiting} wait already`
       : `its turn comes after about ${Math.round(wait)} ms and takes about ${Math.round(expectation.mean)} ms`
   return new OverloadedError(
-    `${name}: no time for ${request.operation}: ${why}, ${Math.floor(left)} ms are left; ${waiting} wait for ${slots} slots`,
+    `${queue}: no time for ${request.operation}: ${why}, ${Math.floor(left)} ms are left; ${waiting} wait for ${slots} slots`,
     {
       operation: request.operation,
       budget: request.deadline.budget,

@@ -1,4 +1,7 @@
 import type { Deadline, OperationScope, Outcome, RunningOperation } from '@timebudget/core'
+import type { Lane } from './queue-level.ts'
+import type { ResolvedRequest } from './queue-options.ts'
+import type { Waiter } from './queue-waiter.ts'
 
 /** A slot that somebody holds: whoever asked for it gives it back, or else its deadline does. */
 export interface Slot extends OperationScope {
@@ -9,19 +12,26 @@ export interface Slot extends OperationScope {
   [Symbol.dispose](): void
 }
 
+/** What a slot is held for. */
+export interface Grant {
+  readonly request: ResolvedRequest
+  /** Where it waited, with the slot time that was booked for it; absent if it did not wait. */
+  readonly booked: { readonly lane: Lane<Waiter>; readonly slotTime: number } | undefined
+}
+
 /** A slot in use and the operation that uses it. */
-export class HeldSlot<For> implements Slot {
-  readonly for: For
+export class HeldSlot implements Slot {
+  readonly for: Grant
   readonly operation: RunningOperation
   readonly since: number
   readonly waited: number
-  readonly #takeBack: (slot: HeldSlot<For>) => void
+  readonly #takeBack: (slot: HeldSlot) => void
   #held = true
 
   constructor(
-    takeBack: (slot: HeldSlot<For>) => void,
+    takeBack: (slot: HeldSlot) => void,
     held: {
-      readonly for: For
+      readonly for: Grant
       readonly operation: RunningOperation
       readonly since: number
       readonly waited: number

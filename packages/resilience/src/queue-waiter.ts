@@ -27,9 +27,9 @@ export class Waiter extends Place<Waiter> {
   readonly budget: number
   readonly predicted: number
   readonly operation: RunningOperation
-  readonly #resolve: (slot: HeldSlot<Grant>) => void
+  readonly #resolve: (slot: HeldSlot) => void
   readonly #reject: (reason: unknown) => void
-  readonly slot: Promise<HeldSlot<Grant>>
+  readonly slot: Promise<HeldSlot>
 
   constructor(
     arrival: Arrival,
@@ -43,7 +43,7 @@ export class Waiter extends Place<Waiter> {
     this.budget = arrival.budget
     this.operation = operation
     this.predicted = predicted
-    let resolve!: (slot: HeldSlot<Grant>) => void
+    let resolve!: (slot: HeldSlot) => void
     let reject!: (reason: unknown) => void
     this.slot = new Promise((keep, fail) => {
       resolve = keep
@@ -57,18 +57,11 @@ export class Waiter extends Place<Waiter> {
     return this.operation.deadline.remaining()
   }
 
-  grant(slot: HeldSlot<Grant>): void {
+  grant(slot: HeldSlot): void {
     this.#resolve(slot)
   }
 
   refuse(reason: unknown): void {
     this.#reject(reason)
   }
-}
-
-/** What a slot is held for. */
-export interface Grant {
-  readonly request: ResolvedRequest
-  /** Where it waited, with the slot time that was booked for it; absent if it did not wait. */
-  readonly booked: { readonly lane: Lane<Waiter>; readonly slotTime: number } | undefined
 }

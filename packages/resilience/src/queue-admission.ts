@@ -1,0 +1,265 @@
+import { type QueueJudged, queueJudged, startOperation } from '@timebudget/core'
+import { Estimates } from './queue-estimates.ts'
+import { worthStarting } from './queue-judge.ts'
+import { Lanes } from './queue-lanes.ts'
+import { Occupancy } from './queue-occupancy.ts'
+import type { ResolvedQueueOptions, ResolvedRequest } from './queue-options.ts'
+import { overloaded } from './queue-refusal.ts'
+import { type Grant, HeldSlot } from './queue-slot.ts'
+import { type Arrival, Waiter } from './queue-waiter.ts'
+
+/** The class of work of which nobody knows how long it takes. */
+const unknownLength = Symbol('unknown length')
+
+// Sums of work must stay numbers, whatever is said of its length: eleven days.
+const longestWork = 1e9
+
+// Whoever has more time, or no deadline at all, stands as if it were so far away: the most that a server grants a request
+// by default. Else it would never be its turn.
+const farthest = 5 * 60_000
+
+/** Decides who gets a slot, and when. */
+export class Admission {
+  readonly #options: ResolvedQueueOptions
+  readonly #estimates: Estimates
+  readonly #lanes = new Lanes<Waiter>()
+  readonly #slots: Occupancy
+  #arrivals = 0
+  #filling = false
+
+  constructor(options: ResolvedQueueOptions) {
+    this.#options = options
+    this.#estimates = new Estimates(options.estimate, options.clock)
+    this.#slots = new Occupancy(options.slots, this.#estimates)
+  }
+
+  get waiting(): number {
+    return this.#lanes.size
+  }
+
+  get running(): number {
+    return this.#slots.taken
+  }
+
+  /** Milliseconds. */
+  predictedWait(request: ResolvedRequest): number {
+    if (this.#startsAtOnce()) return 0
+    const { deadline, timeout, reserve } = request
+    const left = Math.min(timeout, Math.max(0, deadline.remaining() - reserve))
+    return this.#predict(this.#describe(request, left))
+  }
+
+  /** A slot, at once or when it is its turn; rejects with why there is none. */
+  async enter(request: ResolvedRequest): Promise<HeldSlot> {
+    if (!this.#startsAtOnce()) return this.#line(request)
+    this.#slots.take()
+    const slot = this.#begin({ request, booked: undefined }, 0)
+    this.#publish('admitted', { request, waited: 0, predicted: 0 })
+    return slot
+  }
+
+  /** No test of anything: without pressure the queue must cost nothing. */
+  #startsAtOnce(): boolean {
+    return this.#slots.free > 0 && this.#lanes.size === 0
+  }
+
+  #line(request: ResolvedRequest): Promise<HeldSlot> {
+    const { deadline, timeout, reserve, asked } = request
+    const operation = startOperation(`${this.#options.name}-wait`, {
+      deadline,
+      timeout,
+      reserve,
+      signal: asked.signal,
+    })
+    const arrival = this.#describe(request, operation.deadline.remaining())
+    const predicted = this.#predict(arrival)
+    const waiter = new Waiter(arrival, { operation, predicted })
+    if (this.#refuses(waiter)) this.#shed(waiter)
+    else {
+      this.#lanes.join(waiter)
+      operation.onCutOff((reason) => {
+        this.#lanes.leave(waiter)
+        this.#dismiss(waiter, reason)
+      })
+    }
+    return waiter.slot
+  }
+
+  #describe(request: ResolvedRequest, left: number): Arrival {
+    const now = this.#options.clock.now()
+    const expectation = this.#estimates.of(request, now)
+    const length = expectation?.mean ?? this.#slots.typical
+    const name =
+      request.class ??
+      (expectation === undefined ? unknownLength : Math.round(Math.log2(expectation.mean + 1)))
+    this.#arrivals += 1
+    return {
+      request,
+      expectation,
+      lane: this.#lanes.laneOf({ priority: request.priority, name, now }),
+      // with nothing known the newest first: it has the most time left
+      rank: this.#estimates.any ? now + Math.min(left, farthest) : -this.#arrivals,
+      arrival: this.#arrivals,
+      work: Math.min(length, left, longestWork),
+      since: now,
+      budget: left,
+    }
+  }
+
+  #predict(arrival: Arrival): number {
+    const now = this.#options.clock.now()
+    return (
+      this.#slots.firstFree(now) + this.#lanes.workAhead(arrival, arrival.lane, now) / this.#options.slots
+    )
+  }
+
+  /** Judges an arrival. If it could finish when begun at once, it counts as demand of its class, whatever the verdict. */
+  #refuses(waiter: Waiter): boolean {
+    const { expectation, budget, predicted, lane } = waiter
+    const prospect = expectation && { expectation, budget, contested: this.#lanes.size > 0 }
+    if (prospect !== undefined && !worthStarting({ ...prospect, left: budget })) return true
+    lane.level.noteDemand(lane, waiter.work)
+    const tooLate = prospect !== undefined && !worthStarting({ ...prospect, left: budget - predicted })
+    if (!tooLate && (this.#lanes.size < this.#options.maxWaiting || this.#makesRoom(lane))) return false
+    lane.wantedUntil = Math.max(lane.wantedUntil, waiter.since + budget)
+    return true
+  }
+
+  /** Where the newest goes first, it takes the place of whoever has waited longest. */
+  #makesRoom(lane: Waiter['lane']): boolean {
+    const oldest = this.#estimates.any ? undefined : lane.line.last
+    if (oldest === undefined) return false
+    this.#lanes.leave(oldest)
+    this.#shed(oldest)
+    return true
+  }
+
+  /** Gives free slots to those who wait, until there is none of the one or of the other. */
+  #fill(): void {
+    if (this.#filling) return
+    this.#filling = true
+    try {
+      while (this.#slots.free > 0) {
+        const waiter = this.#lanes.next()
+        if (waiter === undefined) return
+        this.#lanes.leave(waiter)
+        this.#serve(waiter)
+      }
+    } finally {
+      this.#filling = false
+    }
+  }
+
+  #serve(waiter: Waiter): void {
+    const { request, lane, work } = waiter
+    if (this.#comesTooLate(waiter)) {
+      lane.wantedUntil = Math.max(lane.wantedUntil, waiter.since + waiter.budget)
+      this.#shed(waiter)
+      return
+    }
+    // before anybody is told of anything: whoever listens may ask for a slot too
+    this.#slots.take()
+    const ended = waiter.operation.end()
+    if (ended !== undefined) {
+      this.#slots.untake()
+      this.#dismiss(waiter, ended)
+      return
+    }
+    const waited = this.#waited(waiter)
+    let slot: HeldSlot
+    try {
+      slot = this.#begin({ request, booked: { lane, slotTime: work } }, waited)
+    } catch (error) {
+      this.#dismiss(waiter, error)
+      return
+    }
+    this.#lanes.book(lane, work, this.#options.clock.now())
+    waiter.grant(slot)
+    this.#publish('admitted', { request, waited, predicted: waiter.predicted })
+  }
+
+  #comesTooLate({ expectation, budget, operation }: Waiter): boolean {
+    if (expectation === undefined || operation.deadline.expired) return false
+    const left = operation.deadline.remaining()
+    return !worthStarting({ expectation, budget, left, contested: this.#lanes.size > 0 })
+  }
+
+  /** Begins work in a slot that is taken; without it the slot is free again. */
+  #begin(grant: Grant, waited: number): HeldSlot {
+    const { deadline, reserve, timeout, asked } = grant.request
+    const { floor, signal, attempt } = asked
+    try {
+      const operation = startOperation(grant.request.operation, {
+        deadline,
+        floor,
+        reserve,
+        signal,
+        attempt,
+        timeout: Math.max(0, timeout - waited),
+      })
+      const slot = new HeldSlot((held) => this.#takeBack(held), {
+        for: grant,
+        operation,
+        since: this.#options.clock.now(),
+        waited,
+      })
+      this.#slots.hold(slot)
+      return slot
+    } catch (error) {
+      this.#slots.untake()
+      this.#fill()
+      throw error
+    }
+  }
+
+  #takeBack(slot: HeldSlot): void {
+    const now = this.#options.clock.now()
+    const { request, booked } = slot.for
+    const spent = now - slot.since
+    this.#slots.release(slot, spent)
+    this.#estimates.learn(request, { spent, outcome: slot.outcome })
+    if (booked !== undefined) this.#lanes.book(booked.lane, spent - booked.slotTime, now)
+    this.#fill()
+  }
+
+  /** It could not finish in time. */
+  #shed(waiter: Waiter): void {
+    const { name, slots, clock } = this.#options
+    const now = clock.now()
+    const drained = this.#slots.firstFree(now) + (this.#lanes.work + this.#slots.typical) / slots
+    const waited = this.#waited(waiter)
+    const wait = Math.max(waited, waiter.predicted)
+    const refusal = overloaded(waiter, { queue: name, slots, waiting: this.waiting, wait, drained })
+    waiter.refuse(waiter.operation.fail(refusal))
+    this.#publish('shed', { request: waiter.request, predicted: waiter.predicted, waited })
+  }
+
+  /** Its deadline has come, or whoever asked has left. */
+  #dismiss(waiter: Waiter, reason: unknown): void {
+    waiter.refuse(reason)
+    this.#publish('left', {
+      request: waiter.request,
+      predicted: waiter.predicted,
+      waited: this.#waited(waiter),
+    })
+  }
+
+  #waited(waiter: Waiter): number {
+    return this.#options.clock.now() - waiter.since
+  }
+
+  #publish(
+    decision: QueueJudged['decision'],
+    { request, waited, predicted }: { request: ResolvedRequest; waited: number; predicted: number },
+  ): void {
+    queueJudged.publish(() => ({
+      queue: this.#options.name,
+      deadline: request.deadline,
+      decision,
+      waited,
+      predicted,
+      waiting: this.waiting,
+      running: this.running,
+    }))
+  }
+}
