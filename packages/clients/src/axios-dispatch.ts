@@ -175,7 +175,7 @@ async function received(response: AxiosResponse, attempt: Attempt): Promise<Axio
     })
   } else if (body instanceof ReadableStream) {
     const source = cancelledBy(body, (reason) => controller.abort(reason))
-    response.data = watchedStream(source, running, outcome, failureOfAdapter)
+    response.data = watchedStream(source, running, outcome, { toFailure: failureOfAdapter })
   } else {
     const reason = running.end(outcome)
     if (reason !== undefined) throw reason

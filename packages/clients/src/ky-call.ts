@@ -35,9 +35,7 @@ export class KyCallUnderDeadline {
       // not the signal of ky's request, which is over before the body is: that ends the attempt below
       const forBody = { ...init, signal: signal ?? new AbortController().signal }
       try {
-        const response = await this.#underCallers(() => governed(input, forBody))
-        if (!response.ok) void readAhead(response)
-        return response
+        return await this.#underCallers(() => governed(input, forBody))
       } catch (error) {
         throw this.#asKyKnowsIt(error, { isEndOfAttempt: kys < left })
       }
@@ -128,22 +126,6 @@ function alsoEndedBy(input: Parameters<Fetch>[0], base: Fetch): Fetch {
       else signal.addEventListener('abort', abort, { once: true })
     }
     return base(target, { ...init, signal: controller.signal })
-  }
-}
-
-// more than an error's body needs
-const mostReadAhead = 65_536
-
-/** ky leaves the body of what it retries or throws unread: read, it ends the operation and frees the connection. */
-async function readAhead(response: Response): Promise<void> {
-  let left = mostReadAhead
-  try {
-    for await (const chunk of response.clone().body ?? []) {
-      left -= chunk.byteLength
-      if (left <= 0) return
-    }
-  } catch {
-    // whoever reads the response itself is told
   }
 }
 

@@ -4,9 +4,13 @@ import { failureOf } from './failure.ts'
 type Controller = ReadableByteStreamController | ReadableStreamDefaultController<Uint8Array>
 type ToFailure = (running: RunningOperation, error: unknown) => Promise<unknown>
 
+/** How much of an error's body is read ahead: many who throw for a status leave it unread. */
+const errorReadAhead = 65_536
+
 /**
  * The same response with a body that the operation lasts as long as: it ends with the last chunk, with `cancel`, or by
  * the deadline, which cuts the body off even where the implementation of fetch forgets its signal after the headers.
+ * An error's body of up to 64 KiB is read ahead, so that one that nobody reads holds neither operation nor connection.
  */
 export function watchBody(
   response: Response,
@@ -18,20 +22,26 @@ export function watchBody(
     if (reason !== undefined) throw reason
     return how.redirected ? disguise(response, response, how) : response
   }
-  const body = watchedStream(response.body, running, how.outcome, how.toFailure)
+  const readAhead = response.ok ? 0 : errorReadAhead
+  const body = watchedStream(response.body, running, how.outcome, { toFailure: how.toFailure, readAhead })
   const OfSameKind = response.constructor as typeof Response // undici's own, where its fetch was wrapped
   return disguise(new OfSameKind(body, { headers: response.headers }), response, how)
 }
 
-/**
- * The same stream, which the operation lasts as long as; `toFailure` says what a reader gets for the source's error or
- * for the reason of the cut.
- */
+/** What a watched stream does in its own way. */
+export interface WatchOptions {
+  /** Says what a reader gets for the source's error or for the reason of the cut. */
+  readonly toFailure?: ToFailure
+  /** Bytes that are read before anybody asks for them; none. */
+  readonly readAhead?: number
+}
+
+/** The same stream, which the operation lasts as long as. */
 export function watchedStream(
   source: ReadableStream<Uint8Array>,
   running: RunningOperation,
   outcome: Outcome,
-  toFailure: ToFailure = failureOf,
+  { toFailure = failureOf, readAhead = 0 }: WatchOptions = {},
 ): ReadableStream<Uint8Array> {
   const isOfBytes = canReadByob(source)
   const reader = source.getReader()
@@ -59,11 +69,9 @@ export function watchedStream(
       await reader.cancel(reason)
     },
   }
-  // nothing is read before somebody asks for it
-  const strategy = { highWaterMark: 0 }
   return isOfBytes
-    ? new ReadableStream({ type: 'bytes', ...watched }, strategy)
-    : new ReadableStream<Uint8Array>(watched, strategy)
+    ? new ReadableStream({ type: 'bytes', ...watched }, { highWaterMark: readAhead })
+    : new ReadableStream<Uint8Array>(watched, { highWaterMark: readAhead, size: sizeOf })
 }
 
 /** Chunks of a byte stream are taken from whoever made them: those of any other stream may be in use elsewhere. */
@@ -103,6 +111,10 @@ function disguise(
     redirected: { value: redirected || original.redirected },
     clone: { value: () => disguise(clone.call(response), original, { redirected }) },
   })
+}
+
+function sizeOf(chunk: Uint8Array): number {
+  return chunk.byteLength
 }
 
 function ignore(): void {}

@@ -340,3 +340,41 @@ test('a body that nobody reads is closed at the deadline', async () => {
     await until(() => onlyEntry(deadline).outcome === 'deadline_exceeded')
   })
 })
+
+test("an error's body that nobody reads holds neither the operation nor the connection, unless it is a large one", async () => {
+  const size = { '/': 1_000, '/large': 1_000_000 }
+  await using server = await serveHttp((request, response) => {
+    const length = size[request.url as keyof typeof size]
+    response.writeHead(503, { 'content-length': length }).end('x'.repeat(length))
+  })
+  const byText: Fetch = async (input, init) => {
+    const response = await globalThis.fetch(input, init)
+    const chunks = response.body as ReadableStream<Uint8Array>
+    // as stand-ins for fetch make them: no byte stream
+    const source = new ReadableStream({
+      async start(controller) {
+        for await (const chunk of chunks) controller.enqueue(chunk)
+        controller.close()
+      },
+    })
+    return new Response(source, response)
+  }
+  for (const governed of [fetch, wrapFetch(byText)]) {
+    await inTime(async (deadline) => {
+      const response = await governed(server.url)
+      const [entry] = deadline.ledger.entries
+      await until(() => entry?.outcome === 'upstream_error')
+      expect((await response.text()).length).toBe(1_000)
+    })
+  }
+  await inTime(async (deadline) => {
+    const response = await fetch(`${server.url}large`)
+    await pause(50)
+    expect(onlyEntry(deadline).outcome).toBeUndefined()
+    expect((await response.text()).length).toBe(1_000_000)
+    expect(onlyEntry(deadline).outcome).toBe('upstream_error')
+    const left = await fetch(`${server.url}large`)
+    await left.body?.cancel()
+    expect(deadline.ledger.entries.at(-1)?.outcome).toBe('cancelled')
+  })
+})
