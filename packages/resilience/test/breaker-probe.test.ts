@@ -80,6 +80,15 @@ test('a probe that hangs under no deadline makes room after probeTimeout', async
   expect(search.state).toBe('closed')
 })
 
+test('the probe that takes the room of one that hangs is again the only one', async () => {
+  const { clock, search } = await halfOpen({ probeTimeout: '2s' })
+  void search.run(never)
+  clock.advance(2_500)
+  expect(search.retryAfter).toBe(0)
+  void search.run(never)
+  await expect(search.run(ok)).rejects.toMatchObject({ code: 'CIRCUIT_OPEN', retryAfter: 2_000 })
+})
+
 test('a probe with minutes left makes room after probeTimeout as well', async () => {
   const { clock, search } = await halfOpen()
   void search.run(never, { deadline: Deadline.after('5m', { clock }) }).catch(() => undefined)
@@ -115,6 +124,16 @@ test('with `probes`, so many try at a time; the first to tell decides for all', 
   first.reject(new Error('down'))
   await expect(probing[0]).rejects.toThrow('down')
   expect(search.state).toBe('closed')
+})
+
+test('a probe from the last outage takes up no room in the next one', async () => {
+  const { clock, search } = await halfOpen({ probes: 2, probeTimeout: '1m' })
+  void search.run(never)
+  await search.run(ok)
+  await failTimes(search, 1)
+  clock.advance(3_000)
+  void search.run(never)
+  await expect(search.run(ok)).resolves.toBe('ok')
 })
 
 test('a thousand callers who find one probe under way are refused within the same turn', async () => {
