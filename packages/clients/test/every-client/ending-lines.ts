@@ -1,4 +1,4 @@
-import { expect } from 'vitest'
+import { expect, type TestContext } from 'vitest'
 import { ClientClosedError } from '@timebudget/core'
 import { causesOf, codesOf, failureOf, onlyEntry, pause, underDeadline } from '../support/calls.ts'
 import { timeOf } from '../support/time-of.ts'
@@ -7,10 +7,17 @@ import type { AnyClient, Bench, Lines, SeenCall } from './any-client.ts'
 /** What holds before the first byte of an answer holds after it as well. */
 const hanging = ['is silent', 'stalls'] as const
 
+interface End {
+  readonly behaviour: (typeof hanging)[number]
+  readonly budget: number
+  readonly timeout: number | undefined
+  readonly leaves: boolean
+}
+
 // not all at the same moment
-const ends = hanging.flatMap((behaviour) => [
-  { behaviour, budget: 250, timeout: undefined, leaves: false },
-  { behaviour, budget: 10_000, timeout: 200, leaves: false },
+const ends: readonly End[] = hanging.flatMap((behaviour) => [
+  { behaviour, budget: 170, timeout: undefined, leaves: false },
+  { behaviour, budget: 10_000, timeout: 120, leaves: false },
   { behaviour, budget: 10_000, timeout: undefined, leaves: true },
 ])
 
@@ -63,26 +70,45 @@ export const endingLines: Lines = {
     }),
 
   'however a call ends before its answer does, its upstream knows within 100 ms': (client, context) =>
-    each(client, ends, async ({ behaviour, budget, timeout, leaves }) => {
-      await using bench = await client.bench(behaviour, { timeout }, context)
-      await underDeadline(budget, async (deadline) => {
-        const { failed, seen } = await hangingCall(bench)
-        if (leaves) deadline.cancel(new ClientClosedError('the client went away'))
-        await failed
-        const abandoned = Promise.race([seen.abandoned(), pause(1_000).then(() => 'still served')])
-        expect(await timeOf(abandoned)).toBeLessThan(100)
-        expect(await abandoned).not.toBe('still served')
-      })
+    each(client, ends, async (end) => {
+      // a machine with too much to do may need longer for a call to arrive
+      const isKnown =
+        (await knowsOfTheEnd(client, end, context)) || (await knowsOfTheEnd(client, later(end), context))
+      expect(isKnown).toBe(true)
     }),
 }
 
-/** A call that has arrived, its answer having begun if it ever does. */
+function later({ budget, timeout, ...end }: End): End {
+  return { ...end, budget: 5 * budget, timeout: timeout === undefined ? undefined : 5 * timeout }
+}
+
+/** Whether the call arrived at all; expects the upstream to know of its end then. */
+async function knowsOfTheEnd(
+  client: AnyClient,
+  { behaviour, budget, timeout, leaves }: End,
+  context: TestContext,
+): Promise<boolean> {
+  await using bench = await client.bench(behaviour, { timeout }, context)
+  const hasArrived = await underDeadline(budget, async (deadline) => {
+    const { failed, seen } = await hangingCall(bench)
+    if (seen === undefined) return false
+    if (leaves) deadline.cancel(new ClientClosedError('the client went away'))
+    await failed
+    const abandoned = Promise.race([seen.abandoned(), pause(1_000).then(() => 'still served')])
+    expect(await timeOf(abandoned)).toBeLessThan(100)
+    expect(await abandoned).not.toBe('still served')
+    return true
+  })
+  return hasArrived
+}
+
+/** A call that has arrived, unless it ended before; its answer has begun if it ever does. */
 async function hangingCall(
   bench: Bench,
-): Promise<{ readonly failed: Promise<unknown>; readonly seen: SeenCall }> {
+): Promise<{ readonly failed: Promise<unknown>; readonly seen: SeenCall | undefined }> {
   const failed = failureOf(bench.call())
   const seen = await Promise.race([bench.nextCall(), failed])
-  if (!isSeenCall(seen)) throw new Error('the call ended before it arrived', { cause: seen })
+  if (!isSeenCall(seen)) return { failed, seen: undefined }
   await pause(20)
   return { failed, seen }
 }

@@ -35,15 +35,16 @@ export async function expectLibrarysError(
   knownBy: RegExp,
   open: () => Promise<Bench>,
 ): Promise<void> {
-  const expected = await failureOfOne('bare')
+  // not what is below it: how a reset of HTTP/2 is told depends on who is quicker
+  const [expected] = namesOf(await failureOfOne('bare'))
   const untouched = await failureOfOne('call')
-  expect([namesOf(untouched), codesOf(untouched)]).toEqual([namesOf(expected), codesOf(expected)])
+  expect(namesOf(untouched)[0]).toBe(expected)
   expect(findTimeBudgetError(untouched)).toBeUndefined()
   await using bench = await open()
   await underDeadline(5_000, async (deadline) => {
     const failure = await failureOf(bench.call())
-    expect(namesOf(failure)).toEqual(expect.arrayContaining(namesOf(expected)))
-    expect(codesOf(failure)).toEqual(expect.arrayContaining(codesOf(expected)))
+    expect(namesOf(failure)).toContain(expected)
+    expect(sayingsOf(failure, bench)).toMatch(knownBy)
     expectOurs(client, failure)
     expect(onlyEntry(deadline)).toMatchObject({ name: client.operation, outcome: 'upstream_error' })
     expect(deadline.reason).toBeUndefined()
@@ -53,7 +54,7 @@ export async function expectLibrarysError(
     await using without = await open()
     const failure = await failureOf(without[way]())
     // the fault is the one that was meant
-    expect([failure, ...(without.heard ?? [])].map(descriptionOf).join()).toMatch(knownBy)
+    expect(sayingsOf(failure, without)).toMatch(knownBy)
     return failure
   }
 }
@@ -74,7 +75,7 @@ function namesOf(error: unknown): unknown[] {
   return causesOf(error).map((cause) => (cause instanceof Error ? cause.name : cause))
 }
 
-/** All that an error and its causes say of themselves. */
-function descriptionOf(error: unknown): string {
-  return [...causesOf(error).map(String), ...codesOf(error)].join(' ')
+/** All that an error and its causes say of themselves, and what the library has said beside it. */
+function sayingsOf(failure: unknown, { heard = [] }: Bench): string {
+  return [failure, ...heard].flatMap((error) => [...causesOf(error), ...codesOf(error)]).join(' ')
 }
