@@ -10,6 +10,7 @@ import {
   outcomeOf,
   UpstreamError,
 } from '@timebudget/core'
+import { operationBehind } from '@timebudget/clients/fetch'
 import type { Asked } from './asked.ts'
 import { llmCallFinished } from './call-events.ts'
 import type { CallTimings, LlmCall } from './call-record.ts'
@@ -219,7 +220,7 @@ export class ModelCall implements ConnectWatcher {
 
   #end(given: CallEnding): void {
     if (this.#ending !== undefined) return
-    const ending = this.#leaving?.ending ?? given
+    const ending = this.#endOperation(this.#leaving?.ending ?? given)
     this.#ending = ending
     this.#leaving?.timer.cancel()
     this.governor.done()
@@ -232,6 +233,16 @@ export class ModelCall implements ConnectWatcher {
     }
     this.#opening.onCall(record)
     llmCallFinished.publish(() => record)
+  }
+
+  /**
+   * SDKs abort a call whose last event or error they have read: the operation hears of its end before. A deadline that has
+   * passed meanwhile is its end all the same.
+   */
+  #endOperation(ending: CallEnding): CallEnding {
+    const operation = this.#caller === undefined ? undefined : operationBehind(this.#caller)
+    const reason = operation?.end(ending.outcome, ending.error)
+    return reason === undefined ? ending : { outcome: reason.outcome, error: reason, complete: false }
   }
 
   /** Whether the provider has said all it had to say: then its connection may be used again. */

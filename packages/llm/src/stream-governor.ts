@@ -20,6 +20,9 @@ export interface GovernorOptions {
  */
 const late = 10
 
+/** What comes in pieces of so many bytes is no sign of life but an answer, if perhaps the middle of one long event. */
+const bulk = 1024
+
 /**
  * The timers of one call. Told what arrives, it says which limit has passed, if one has; the time in which we hold back
  * reading, because the answer's reader is slow, counts towards none but the total.
@@ -63,9 +66,10 @@ export class StreamGovernor {
     this.#firstTokenDue = Infinity
   }
 
-  /** Something has arrived, be it a comment or a ping. */
-  transport(): void {
+  /** So many bytes have arrived, be it of a comment or a ping. */
+  transport(bytes: number): void {
     this.#transportAt = this.#clock.now()
+    if (this.#contentAt !== undefined && bytes >= bulk) this.#contentAt = this.#transportAt
   }
 
   /** A piece of content has arrived. */
