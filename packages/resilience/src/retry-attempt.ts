@@ -7,7 +7,6 @@ import {
   startOperation,
   UpstreamError,
 } from '@timebudget/core'
-import type { Latency } from './latency.ts'
 import { pushbackOf } from './pushback.ts'
 import { discardAnswer } from './retry-answer.ts'
 import { hasMembers } from './retry-causes.ts'
@@ -45,8 +44,6 @@ export interface AttemptPlan {
   readonly deadline: Deadline
   /** The least it is worth beginning with. */
   readonly floor: number | FloorSource
-  /** Where it is noted how long it took. */
-  readonly latency: Latency | undefined
 }
 
 /** One attempt, which is an operation of its own. */
@@ -154,7 +151,7 @@ export class Attempt<T> {
     const { entry, deadline } = this.#running
     const wasCut = deadline.reason !== undefined
     if (!wasCut && entry.outcome !== 'ok') return
-    this.#plan.latency?.record(entry.spent ?? 0, { cut: wasCut })
+    this.#rules.latency?.record(entry.spent ?? 0, { cut: wasCut })
   }
 }
 

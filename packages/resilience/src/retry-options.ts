@@ -82,6 +82,8 @@ export interface RetryRules<T> {
   readonly deadline: Deadline | undefined
   readonly signal: AbortSignal | undefined
   readonly hedgeAfter: number | Latency | undefined
+  /** Where it is noted how long attempts take. */
+  readonly latency: Latency | undefined
   readonly clock: Clock
   readonly random: () => number
 }
@@ -112,11 +114,13 @@ const optionNames: Readonly<Record<keyof RetryOptions, true>> = {
 export function resolveRetryOptions<T>(options: RetryOptions<T>): RetryRules<T> {
   refuseUnknownOptions(options, Object.keys(optionNames))
   const { operation = 'retry', budget = defaultRetryBudget } = options
+  const floor = resolveFloor(options.floor ?? 0)
+  const hedgeAfter = options.hedge === undefined ? undefined : resolveHedge(options.hedge)
   return {
     operation,
     attempts: positiveInteger(options.attempts ?? 3, 'attempts'),
     timeout: options.timeout === undefined ? undefined : parseDuration(options.timeout, 'timeout'),
-    floor: resolveFloor(options.floor ?? 0),
+    floor,
     reserve: parseDuration(options.reserve ?? 0, 'reserve'),
     backoff: resolveBackoff(options.backoff ?? {}),
     retryOn: optionalFunction('retryOn', options.retryOn),
@@ -126,7 +130,8 @@ export function resolveRetryOptions<T>(options: RetryOptions<T>): RetryRules<T> 
     nested: options.nested ?? false,
     deadline: options.deadline,
     signal: options.signal,
-    hedgeAfter: options.hedge === undefined ? undefined : resolveHedge(options.hedge),
+    hedgeAfter,
+    latency: latencyToTeach(floor, hedgeAfter),
     clock: options.clock ?? systemClock,
     random: optionalFunction('random', options.random) ?? Math.random,
   }
@@ -150,7 +155,18 @@ function resolveBackoff(options: BackoffOptions): RetryRules<unknown>['backoff']
 
 function resolveHedge(hedge: HedgeOptions): number | Latency {
   refuseUnknownOptions(hedge, ['after'])
-  return typeof hedge.after === 'object' ? hedge.after : parseDuration(hedge.after, 'hedge.after')
+  const { after } = hedge
+  return typeof after === 'object' && after !== null ? after : parseDuration(after, 'hedge.after')
+}
+
+/** The latency that hedging goes by, unless the floor learns the very same. */
+function latencyToTeach(
+  floor: number | FloorSource,
+  hedgeAfter: number | Latency | undefined,
+): Latency | undefined {
+  if (typeof hedgeAfter !== 'object') return undefined
+  const isTaught = typeof floor === 'object' && 'latency' in floor && floor.latency === hedgeAfter
+  return isTaught ? undefined : hedgeAfter
 }
 
 function optionalFunction<F>(name: string, value: F | undefined): F | undefined {

@@ -10,7 +10,6 @@ import {
   type TimeBudgetError,
 } from '@timebudget/core'
 import { endOfHedged } from './hedge.ts'
-import type { Latency } from './latency.ts'
 import { discardAnswer, drainAnswer } from './retry-answer.ts'
 import { Attempt, type AttemptEnd, type FailedAttempt, type RetryWork } from './retry-attempt.ts'
 import { decideRetry, type RetryDecision, type RetryState, roomAfter } from './retry-decision.ts'
@@ -104,14 +103,13 @@ class RetryCall<T> {
     try {
       return this.#start(floor)
     } catch (error) {
-      throw this.#refused(error)
+      throw this.#refused(error, floor)
     }
   }
 
   #start(floor: number | FloorSource): Attempt<T> {
     const { work, rules, whole } = this.#call
-    const plan = { attempt: this.#made + 1, deadline: whole, floor, latency: latencyToTeach(rules) }
-    const attempt = new Attempt(work, rules, plan)
+    const attempt = new Attempt(work, rules, { attempt: this.#made + 1, deadline: whole, floor })
     this.#made += 1
     // what repeats somebody's call is no first attempt
     if (this.#made === 1 && !this.#isWithinRetry) rules.budget?.deposit(rules.destination)
@@ -130,9 +128,9 @@ class RetryCall<T> {
   #beginHedge(after: number): Attempt<T> | undefined {
     const { rules, whole, parent: deadline } = this.#call
     if (whole.expired) return undefined
-    const room = roomAfter(0, whole.remaining(), rules)
-    if (!room.isEnough || rules.budget?.withdraw(rules.destination) === false) return undefined
     try {
+      const room = roomAfter(0, whole.remaining(), rules)
+      if (!room.isEnough || rules.budget?.withdraw(rules.destination) === false) return undefined
       const hedge = this.#start(room.floor)
       hedgeStarted.publish(() => ({ operation: rules.operation, deadline, after }))
       return hedge
@@ -162,7 +160,7 @@ class RetryCall<T> {
 
   /** What to throw once the deadline has ended, whatever the attempt failed of. */
   #endedBy(reason: TimeBudgetError, end: FailedAttempt<T>): unknown {
-    const stop = reason.status === 504 ? 'no_time' : 'cancelled'
+    const stop = stopOf(reason)
     this.#publish(end, { stop })
     discardAnswer(end.answer?.value)
     const last = findTimeBudgetError(end.error) === reason ? this.#last : end
@@ -170,13 +168,14 @@ class RetryCall<T> {
   }
 
   /** What to throw for an attempt that could not begin. */
-  #refused(error: unknown): unknown {
-    const { whole } = this.#call
+  #refused(error: unknown, floor: number | FloorSource): unknown {
+    const { rules, whole } = this.#call
     const last = this.#last
-    if (last === undefined) return this.#ending(error, whole.reason?.status === 499 ? 'cancelled' : 'no_time')
+    if (last === undefined) return this.#ending(error, stopOf(whole.reason))
     if (whole.reason !== undefined) return this.#endedBy(whole.reason, last)
     this.#publish(last, { stop: 'no_time' })
-    return this.#ending(this.#noTime(this.#call.rules.reserve, last.error), 'no_time')
+    const needed = rules.reserve + (typeof floor === 'number' ? floor : floor.current())
+    return this.#ending(this.#noTime(needed, last.error), 'no_time')
   }
 
   #noTime(needed: number, cause: unknown): BudgetTooSmallError {
@@ -195,13 +194,9 @@ class RetryCall<T> {
   }
 }
 
+function stopOf(reason: TimeBudgetError | undefined): RetryStop {
+  return reason === undefined || reason.status === 504 ? 'no_time' : 'cancelled'
+}
+
 /** What takes longer is worth a second call: one in twenty (Dean and Barroso, The Tail at Scale, 2013). */
 const usualShare = 0.95
-
-/** The latency that hedging goes by, unless the floor learns the very same. */
-function latencyToTeach({ floor, hedgeAfter }: RetryRules<never>): Latency | undefined {
-  if (typeof hedgeAfter !== 'object') return undefined
-  return typeof floor === 'object' && 'latency' in floor && floor.latency === hedgeAfter
-    ? undefined
-    : hedgeAfter
-}

@@ -103,6 +103,15 @@ test("a reason of ours stays what it is, and nobody else's is touched", async ()
   expect(reason.cause).toBeUndefined()
 })
 
+test('under a signal that has aborted nothing is begun', async () => {
+  let attempts = 0
+  const signal = AbortSignal.abort(new ShutdownError('bye'))
+  const error = await failureOf(retry(() => (attempts += 1), { signal }))
+  expect(error).toBe(signal.reason)
+  expect(retryEndOf(error)).toEqual({ stop: 'cancelled', attempts: 0 })
+  expect(attempts).toBe(0)
+})
+
 test('a process that shuts down ends the wait', async () => {
   const controller = new AbortController()
   const { failed } = await waiting({ signal: controller.signal })
@@ -155,6 +164,7 @@ test('an attempt that begins too late for its floor, since the process was busy,
   clock.advance(0)
   const error = await failed
   expect(error).toMatchObject({ code: 'BUDGET_TOO_SMALL', remaining: 200, cause: reset })
+  expect(told(error)[0]).toBe('another attempt at retry needs 300 ms, 200 ms of 1000 ms are left')
   expect(retryEndOf(error)).toEqual({ stop: 'no_time', attempts: 1 })
   expect(attempts).toBe(1)
 })

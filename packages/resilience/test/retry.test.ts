@@ -592,6 +592,7 @@ test.each([
   ['backoff.factor', { backoff: { factor: 0.5 } }],
   ['jitter', { backoff: { jitter: true } }],
   ['hedge.after', { hedge: { after: 'later' } }],
+  ['hedge.after', { hedge: { after: null } }],
   ['delay', { hedge: { after: 1, delay: 1 } }],
   ['retries', { retries: 3 }],
   ['retryOn', { retryOn: 'always' }],
