@@ -26,7 +26,7 @@ export function readParts(text: string | null | undefined): FloorPart[] {
   const value = parse(text)
   if (typeof value !== 'object' || value === null) return []
   if (!('version' in value) || value.version !== 1 || !('parts' in value)) return []
-  return Array.isArray(value.parts) ? value.parts.slice(-mostParts).filter(isPart) : []
+  return Array.isArray(value.parts) ? value.parts.filter(isPart) : []
 }
 
 function isPart(value: unknown): value is FloorPart {

@@ -53,6 +53,17 @@ test('nor are budgets of which nothing is known, and those without an end', () =
   expect(asked).toEqual([])
 })
 
+test('starts that nothing bounds are no long budgets', () => {
+  const under = floorUnderTest({ mode: 'observe' })
+  teachSlow(under.floor)
+  const asked = questions()
+  for (let round = 0; round < 15; round += 1) {
+    ask(under, { starts: 4, remaining: Infinity })
+    ask(under, { starts: 2, remaining: 800 })
+  }
+  expect(asked).toHaveLength(1)
+})
+
 test('a floor that more than half of the starts fall under is said, although it only observes', () => {
   const under = floorUnderTest({ mode: 'observe', quantile: 0.95 })
   for (let call = 0; call < 100; call += 1) {

@@ -53,6 +53,7 @@ test('floors under ten thousand names that nobody holds any more leave next to n
     learnedFloor(longText(`name ${name} `), { clock }).current(50)
   }
   expect(heapUsed() - before).toBeLessThan(4 * 2 ** 20)
+  expect(clock.pendingTimers).toBe(0) // and the clock, to which they belong, is there to the end
 })
 
 test.each<[object, RegExp]>([

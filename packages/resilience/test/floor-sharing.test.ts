@@ -2,7 +2,7 @@ import { AsyncLocalStorage } from 'node:async_hooks'
 import { setImmediate as immediate } from 'node:timers/promises'
 import { describe, expect, test, vi } from 'vitest'
 import { ManualClock } from '@timebudget/core/testing'
-import { type FloorStore, learnedFloor, type LearnedFloor, memoryStore } from '../src/index.ts'
+import { type FloorStore, Latency, learnedFloor, type LearnedFloor, memoryStore } from '../src/index.ts'
 import { teach } from './support/floors.ts'
 import { seededRandom } from './support/seeded-random.ts'
 
@@ -36,6 +36,10 @@ function failing(fail: () => Promise<never>): FloorStore & { asked: number } {
   }
   return store
 }
+
+const stranger = new Latency()
+stranger.record(200)
+const partOfAStranger = { replica: 'stranger', turn: 1, latency: stranger.snapshot() }
 
 // what falls into one tick happens at once
 const ticksInSecond = 50
@@ -146,8 +150,11 @@ describe('replicas that share a store', () => {
     '{"version":2,"parts":[]}',
     '{"version":1,"parts":{"length":1}}',
     '{"version":1,"parts":[null,7,{},{"replica":1,"turn":1,"latency":{}}]}',
-    JSON.stringify({ version: 1, parts: [{ replica: 'x', turn: 1, latency: { version: 1 } }] }),
-    `"${'x'.repeat(2 ** 21)}"`,
+    JSON.stringify({ version: 1, parts: [{ ...partOfAStranger, latency: { version: 1 } }] }),
+    JSON.stringify({ version: 1, parts: [{ ...partOfAStranger, replica: 'x'.repeat(65) }] }),
+    JSON.stringify({ version: 1, parts: [{ ...partOfAStranger, turn: '1' }] }),
+    JSON.stringify({ version: 2, parts: [partOfAStranger] }),
+    JSON.stringify({ version: 1, padding: 'x'.repeat(2 ** 20), parts: [partOfAStranger] }),
   ])('are not disturbed by what is none of theirs (%#)', async (garbage) => {
     const store = memoryStore()
     await store.set('timebudget:floor:retrieve', garbage, 60_000)
@@ -155,6 +162,8 @@ describe('replicas that share a store', () => {
     for (const floor of floors) teach(floor, 200)
     await pass(clock, 20, floors)
     for (const floor of floors) expect(floor.latency.samples).toBe(200)
+    const kept: unknown = JSON.parse((await store.get('timebudget:floor:retrieve')) ?? '')
+    expect(kept).toHaveProperty('parts.length', 2)
   })
 
   test('however many there are, keep what 32 of them know', async () => {

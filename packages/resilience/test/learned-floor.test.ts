@@ -49,6 +49,8 @@ describe('what a floor says', () => {
     teach(floor, 200)
     expect(floor.current(200)).toBeLessThanOrEqual(200)
     expect(floor.current(Infinity)).toBeLessThan(210)
+    // the floor is the middle of a bin 2 % wide, and all of it is what calls take
+    expect(floor.current(floor.current() - 0.5)).toBe(0)
     expect(floor.current(Number.NaN)).toBe(0)
   })
 
@@ -205,6 +207,16 @@ describe('when a floor acts', () => {
     expect(floor.current(50)).toBeGreaterThan(50)
     clock.advance(61_000)
     teach(floor, 200)
+    expect(floor.current(50)).toBe(0)
+  })
+
+  test('one call of its own that ran out of time is no pressure, whatever others told it', () => {
+    const others = floorUnderTest().floor
+    teach(others, 200)
+    const { floor } = floorUnderTest({ pressure: undefined })
+    floor.latency.merge(others.latency.snapshot())
+    floor.record({ spent: 300, outcome: 'deadline_exceeded' })
+    expect(floor.current()).toBeGreaterThan(190)
     expect(floor.current(50)).toBe(0)
   })
 
