@@ -22,7 +22,6 @@ export class Patience {
 
   /** Takes note of a successful call's milliseconds. */
   learn(spent: number): void {
-    if (this.#fixed !== undefined) return
     this.#spent[this.#next] = spent
     this.#next = (this.#next + 1) % remembered
   }

@@ -250,6 +250,12 @@ test('an operation inside the call that runs into its own, shorter timeout is ju
   expect(search.state).toBe('open')
 })
 
+test('a timeout that does not say how long it was is judged by what the call had been granted', async () => {
+  const unknown = throwing(new DeadlineExceededError('too late'))
+  expect(await opens(unknown, { patience: 500 }, { timeout: 100 })).toBe(false)
+  expect(await opens(unknown, { patience: 500 }, { timeout: 1_000 })).toBe(true)
+})
+
 test('a peer that answers for lack of time is judged by the time it was given', async () => {
   const answering = (outcome: string) => () =>
     new Response('', { status: 504, headers: { 'x-deadline-outcome': outcome } })
