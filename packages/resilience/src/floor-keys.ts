@@ -6,7 +6,7 @@ import { LearnedFloor } from './learned-floor.ts'
 
 /** How the floors of many keys are learned; every option may be left out. */
 export interface LearnedFloorsOptions extends LearnedFloorOptions {
-  /** With more the one longest unused is forgotten; 1,000, which is about 5 MiB as a rule and 30 MiB at most. */
+  /** With more the one longest unused is forgotten; 1,000: 6 MiB of them if little used, 30 to 60 if much. */
   readonly maxKeys?: number | undefined
 }
 

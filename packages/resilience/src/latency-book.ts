@@ -5,7 +5,7 @@ import { type LatencyOptions, positiveInteger, refuseUnknownOptions } from './la
 
 /** How the latencies of many keys are learned; every option may be left out. */
 export interface LatencyBookOptions extends LatencyOptions {
-  /** With more the one longest unused is forgotten; 1,000, which is about 5 MiB as a rule and 30 MiB at most. */
+  /** With more the one longest unused is forgotten; 1,000: 6 MiB of them if little used, 30 to 60 if much. */
   readonly maxKeys?: number | undefined
 }
 
