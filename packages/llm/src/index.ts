@@ -1,5 +1,7 @@
 export { governedFetch, type GovernedFetchOptions } from './governed-fetch.ts'
 export type { ConnectOptions } from './connector.ts'
+export { watchStream, type WatchOptions } from './watch-stream.ts'
+export type { StreamSource } from './stream-source.ts'
 export { type Profile, type ProfileCall, type ProfileChoice, profiles } from './profiles.ts'
 export { ladder } from './ladder.ts'
 export type { AnswerStream, Ask, Ladder, LadderOptions, Token, ToolPiece } from './ladder.ts'

@@ -15,6 +15,7 @@ import type { Asked } from './asked.ts'
 import { llmCallFinished } from './call-events.ts'
 import type { CallTimings, LlmCall } from './call-record.ts'
 import type { ConnectWatcher } from './connector.ts'
+import { isAtTheEdge, waitOutTheEdge } from './edge.ts'
 import { connectionError, limitError } from './limit-errors.ts'
 import type { Limits } from './profiles.ts'
 import { retryAfterOf } from './retry-after.ts'
@@ -41,12 +42,6 @@ interface CallEnding {
   readonly error?: unknown
   readonly complete: boolean
 }
-
-/**
- * A peer that keeps our deadline gives up within milliseconds of us. What fails this close to it is the deadline's doing:
- * as in the other clients, it is waited for.
- */
-const edge = 25
 
 /** One call to a model: its timers, what came of its answer, and its record, which is published once. */
 export class ModelCall implements ConnectWatcher {
@@ -196,19 +191,14 @@ export class ModelCall implements ConnectWatcher {
 
   #limitPassed(limit: Limit): void {
     // its own end is a matter of milliseconds, and counts
-    if (this.#isAtTheEdge()) return
+    if (isAtTheEdge(this.#deadline)) return
     const { limits } = this.#opening
     const { contentChunks } = this.tally
     this.#fail(limitError({ limit, limits, contentChunks, ...this.#details() }))
   }
 
   async #upstreamFailed(failure: () => UpstreamError): Promise<unknown> {
-    const caller = this.#caller
-    if (!this.isOver && caller !== undefined && this.#isAtTheEdge()) {
-      await new Promise<void>((resolve) => {
-        caller.addEventListener('abort', () => resolve(), { once: true })
-      })
-    }
+    if (!this.isOver) await waitOutTheEdge(this.#deadline)
     return this.#fail(failure())
   }
 
@@ -303,11 +293,6 @@ export class ModelCall implements ConnectWatcher {
 
   #cancelled(reason: unknown): CancelledError {
     return new CancelledError(`${this.operation} was cancelled`, { ...this.#details(), cause: reason })
-  }
-
-  #isAtTheEdge(): boolean {
-    const deadline = this.#deadline
-    return deadline !== undefined && !deadline.expired && deadline.remaining() <= edge
   }
 
   #details(): {
