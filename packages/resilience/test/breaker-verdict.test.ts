@@ -282,6 +282,9 @@ test('results and errors of any odd shape are judged without harm', async () => 
   const biting = new Error('a chain that bites its tail')
   biting.cause = biting
   expect(await opens(throwing(biting))).toBe(true)
+  const bitingToo = Object.assign(new BudgetTooSmallError('no time'), { cause: undefined as unknown })
+  bitingToo.cause = bitingToo
+  expect(await opens(throwing(bitingToo))).toBe(false)
   expect(await opens(throwing(null))).toBe(true)
   expect(await opens(throwing(undefined))).toBe(true)
   expect(await opens(throwing(new DeadlineExceededError('of unknown length')))).toBe(true)
