@@ -219,6 +219,28 @@ test('the time is learned: the 95th percentile of what attempts take, those that
   expect(latency.samples).toBe(22)
 })
 
+test('a cancelled attempt counts as one that takes longer, a quick one as what it took', async () => {
+  const noted: unknown[] = []
+  class Noted extends Latency {
+    override record(spent: number, options?: { readonly cut?: boolean }): void {
+      noted.push([spent, options?.cut])
+    }
+    override quantile(): number {
+      return 100
+    }
+  }
+  const clock = new ManualClock()
+  const { call, result } = hedged(clock, { hedge: { after: new Noted() } })
+  await turn(clock, 130)
+  call(1).answer('second')
+  await result
+  await calm()
+  expect(noted).toEqual([
+    [30, false],
+    [130, true],
+  ])
+})
+
 test('an attempt that fails says nothing of how long it takes', async () => {
   const clock = new ManualClock()
   const latency = new Latency({ clock })

@@ -323,7 +323,7 @@ test('in an outage a thousand requests with four attempts each make at most 1,30
   const windows = Math.ceil((performance.now() - startedAt) / 9_000)
   expect(server.hits.length).toBeLessThanOrEqual(1_200 + 100 * windows)
   await dispatcher.destroy()
-})
+}, 60_000)
 
 test('without a word about it a budget for the whole process is in force', async () => {
   await using server = await serve((response) => response.writeHead(503).end())

@@ -185,6 +185,20 @@ test('a floor that is learned is asked once for each attempt, with what will be 
   expect(begun).toEqual([0, 50])
 })
 
+test('a learned floor is not asked about an attempt for which nothing would be left', async () => {
+  const clock = new ManualClock()
+  const asked: (number | undefined)[] = []
+  const floor = { current: (remaining?: number): number => (asked.push(remaining), 0) }
+  const options = {
+    ...steady(clock),
+    floor,
+    deadline: Deadline.after(100, { clock }),
+    backoff: { initial: 100 },
+  }
+  expect(await failureOf(retry(failing(clock, 9).work, options))).toMatchObject({ code: 'BUDGET_TOO_SMALL' })
+  expect(asked).toEqual([100])
+})
+
 test('an attempt that was cut off by its own timeout is made again', async () => {
   const clock = new ManualClock()
   let attempts = 0
@@ -311,6 +325,7 @@ test('hours are refused, and so is a server that does not want to be called agai
   })
   const { begun, work } = failing(clock, 9, pushback)
   expect(await failureOf(retry(work, { ...steady(clock), deadline }))).toBe(pushback)
+  expect(retryEndOf(pushback)).toEqual({ stop: 'not_retryable', attempts: 1 })
   expect(begun).toHaveLength(1)
 })
 
