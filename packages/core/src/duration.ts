@@ -54,7 +54,8 @@ export function teachFloor(floor: Floor | undefined, end: FinishedWork): void {
   }
 }
 
-function isLearned(floor: Floor): floor is FloorSource {
+/** Whether a floor is found anew at every start. */
+export function isLearned(floor: Floor): floor is FloorSource {
   return typeof floor === 'object' && floor !== null
 }
 

@@ -4,6 +4,7 @@ import { adopt, type Deadline, internals } from './deadline.ts'
 import {
   type Duration,
   type Floor,
+  isLearned,
   parseDuration,
   parseFloor,
   teachFloor,
@@ -161,7 +162,9 @@ export function startOperation(name: string, options: OperationOptions = {}): Ru
     signal: options.signal,
   })
   const remaining = parent === undefined ? deadline.remaining() : parent.remaining()
-  const floor = options.floor === undefined ? 0 : parseFloor(options.floor, 'floor', remaining - reserve)
+  // what is learned of the work is compared with the time that the work itself would get
+  const available = Math.min(remaining - reserve, deadline.budget)
+  const floor = options.floor === undefined ? 0 : parseFloor(options.floor, 'floor', available)
   if (options.attempt !== undefined) internals.setAttempt(deadline, options.attempt)
   const entry = deadline.ledger.open({
     name,
@@ -171,7 +174,11 @@ export function startOperation(name: string, options: OperationOptions = {}): Ru
     floor,
     reserve,
   })
-  const refusal = refuse(name, parent, { needed: floor + reserve, remaining }) ?? deadline.reason
+  const short =
+    options.floor !== undefined && isLearned(options.floor) && available < floor
+      ? { needed: floor, remaining: available }
+      : { needed: floor + reserve, remaining }
+  const refusal = refuse(name, parent, short) ?? deadline.reason
   if (refusal === undefined) return new RunningOperation(deadline, entry, options.floor)
   deadline.settle()
   deadline.ledger.close(entry, refusal.outcome)

@@ -35,6 +35,14 @@ describe('a learned floor', () => {
     expect(deadline.ledger.entries[0]?.floor).toBe(300)
   })
 
+  test('is compared with the time that the work itself would get', async () => {
+    const { deadline } = underBudget(1_000)
+    const floor = new NotingFloor(300)
+    const options = { deadline, floor, timeout: 200 }
+    await expect(operation('retrieve', options, () => 'found')).rejects.toThrow('needs 300 ms, 200 ms')
+    expect(floor.asked).toEqual([200])
+  })
+
   test('is told how long the work took and how it ended', async () => {
     const { clock, deadline } = underBudget(1_000)
     const floor = new NotingFloor(0)
