@@ -80,6 +80,14 @@ test.each([
   ['work refused by a queue of our own', new OverloadedError('full')],
   ['work refused by another breaker', new CircuitOpenError('open')],
   ['our own shutdown', new ShutdownError('bye')],
+  [
+    'CANCELLED from a gRPC server',
+    Object.assign(new Error('1 CANCELLED'), { code: 1, metadata: { get: () => [] } }),
+  ],
+  [
+    'a peer that says its caller left',
+    Object.assign(new Error('499'), { status: 499, headers: { 'x-deadline-outcome': 'client_closed' } }),
+  ],
 ])('%s is neither failure nor success', async (_, error) => {
   expect(await opens(throwing(error))).toBe(false)
   const search = breaker('search', { failures: 2 })
@@ -282,7 +290,7 @@ test('results and errors of any odd shape are judged without harm', async () => 
   const biting = new Error('a chain that bites its tail')
   biting.cause = biting
   expect(await opens(throwing(biting))).toBe(true)
-  const bitingToo = Object.assign(new BudgetTooSmallError('no time'), { cause: undefined as unknown })
+  const bitingToo = new BudgetTooSmallError('no time')
   bitingToo.cause = bitingToo
   expect(await opens(throwing(bitingToo))).toBe(false)
   expect(await opens(throwing(null))).toBe(true)
