@@ -29,17 +29,20 @@ const anthropic: Surface = {
 const chatModel = ({ fetch, url, maxRetries = 0 }: Ask): ChatOpenAI =>
   new ChatOpenAI({ model, apiKey: 'test', maxRetries, configuration: { baseURL: `${url}/v1`, fetch } })
 
+const textOf = ({ content }: { readonly content: unknown }): string =>
+  typeof content === 'string' ? content : ''
+
 const langchain: Surface = {
   name: '@langchain/openai',
   numbersRetries: false,
   cancelsOnBreak: true,
   async *stream(ask) {
     const stream = await chatModel(ask).stream(prompt, ask.signal === undefined ? {} : { signal: ask.signal })
-    for await (const chunk of stream) yield String(chunk.content)
+    for await (const chunk of stream) yield textOf(chunk)
   },
   async whole(ask) {
     const answer = await chatModel(ask).invoke(prompt, ask.signal === undefined ? {} : { signal: ask.signal })
-    return String(answer.content)
+    return textOf(answer)
   },
 }
 
