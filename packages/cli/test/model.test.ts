@@ -23,6 +23,20 @@ test('the model writes down the slot time of each job, of what was cut off too',
   expect(model.slotTime(cut)).toBeCloseTo(cut.generate / 2, 6)
 })
 
+test('work that is cut off leaves no timer behind, and frees its slot', async () => {
+  const clock = new VirtualClock()
+  const model = new Model(clock)
+  const leaving = new AbortController()
+  const all = jobs(slots).map((job) => model.generate(job, leaving.signal).catch(() => undefined))
+  clock.wakeAfter(1, () => leaving.abort(new Error('gone')))
+  await clock.run()
+  await Promise.all(all)
+  expect(clock.now()).toBe(1)
+  const again = jobs(slots).map((job) => model.generate(job))
+  await clock.run()
+  await Promise.all(again)
+})
+
 test('the model never answers more at once than it has slots', async () => {
   const clock = new VirtualClock()
   const model = new Model(clock)

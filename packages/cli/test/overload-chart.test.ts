@@ -28,6 +28,7 @@ const pairs = [
 test('a chart has a curve for each policy in both panels, labelled axes and a key', () => {
   const chart = overloadChart(pairs, options)
   expect(chart.match(/class="curve s\d" d="M[\d.]+ [\d.]+L/g)).toHaveLength(4)
+  expect(chart.match(/<circle/g)).toHaveLength(2 * pairs.length)
   expect(chart.match(/load, times the capacity/g)).toHaveLength(2)
   expect(chart).toContain('answers in time, per second')
   expect(chart).toContain('slot time wasted, %')

@@ -1,4 +1,5 @@
 import { expect, test } from 'vitest'
+import { seededRandom } from '../src/simulate/random.ts'
 import { arrivals, capacity, workClasses } from '../src/simulate/workload.ts'
 
 const hour = 3_600_000
@@ -42,4 +43,20 @@ test('estimates are right on average and off by the noise', () => {
   expect(
     arrivals({ load: 1, duration: 60_000, seed: 5, noise: 0 }).every((job) => job.estimate === job.generate),
   ).toBe(true)
+})
+
+test('two streams of one seed have nothing in common, and neither have two seeds of one stream', () => {
+  const numbers = (seed: number, stream: string): number[] => {
+    const random = seededRandom(seed, stream)
+    return Array.from({ length: 1_000 }, random)
+  }
+  const all = [
+    ...numbers(1, 'arrivals'),
+    ...numbers(1, 'policies'),
+    ...numbers(2, 'arrivals'),
+    ...numbers(2, 'policies'),
+  ]
+  expect(new Set(all).size).toBeGreaterThan(3_990)
+  expect(Math.abs(all.reduce((sum, number) => sum + number, 0) / all.length - 0.5)).toBeLessThan(0.02)
+  expect(numbers(1, 'arrivals')).toEqual(numbers(1, 'arrivals'))
 })
