@@ -77,6 +77,8 @@ test('what is quick gets no second attempt, and leaves no timer', async () => {
   await turn(clock, 50)
   call(0).answer('first')
   expect(await result).toBe('first')
+  // the deadline's own
+  expect(clock.pendingTimers).toBe(1)
   await turn(clock, 100)
   expect(calls).toHaveLength(1)
 })
@@ -163,9 +165,11 @@ test.each([
   ['it is not known how long it takes', { hedge: { after: new Latency() } }],
 ])('there is no hedge if %s', async (_, options) => {
   const clock = new ManualClock()
-  const { calls } = hedged(clock, options)
+  const { calls, deadline } = hedged(clock, options)
   await turn(clock, 300)
   expect(calls).toHaveLength(1)
+  // nor one that was refused
+  expect(deadline.ledger.entries).toHaveLength(1)
 })
 
 test('there is no hedge within an attempt that repeats another, unless that is wanted', async () => {

@@ -86,6 +86,26 @@ test.each([
   },
 )
 
+test.each([
+  ["undici's fetch", undiciFetch],
+  ["undici's request", undiciRequest],
+])('a failing answer of %s that is long is not read to its end: its connection closes', async (_, call) => {
+  await using server = await serve((response) => response.writeHead(503).end(Buffer.alloc(8_000_000)))
+  const controller = new AbortController()
+  const dispatcher = new Agent()
+  const failed = failureOf(
+    retry(({ signal }): Promise<unknown> => call(server.url, { signal, dispatcher }), {
+      ...slowly,
+      backoff: { initial: '1h', max: '1h' },
+      signal: controller.signal,
+    }),
+  )
+  await until(() => server.hits.length === 1 && server.open.size === 0)
+  controller.abort()
+  await failed
+  await dispatcher.destroy()
+})
+
 test('the last of several failing answers is given back with its body', async () => {
   await using server = await serve((response, hit) => response.writeHead(503).end(`no ${hit}`))
   const response = await retry(({ signal }) => fetch(server.url, { signal }), quickly)

@@ -255,6 +255,21 @@ test('an answer that is a failure is given back as it is when there is no furthe
   await expect(answers[0]?.text()).rejects.toThrow()
 })
 
+test('an answer that the work has read, or is reading, can be a failure too', async () => {
+  const clock = new ManualClock()
+  const answer = retry(
+    async ({ attempt }) => {
+      const response = unavailable()
+      if (attempt === 1) await response.text()
+      else response.body?.getReader()
+      return response
+    },
+    { ...steady(clock), backoff: { initial: 1 } },
+  )
+  await turn(clock, 10)
+  expect((await answer).status).toBe(503)
+})
+
 test('an answer that is a failure stands in the ledger as one', async () => {
   const clock = new ManualClock()
   const deadline = Deadline.after(1_000, { clock })
@@ -583,6 +598,23 @@ test('a budget that is used up allows no retry, by destination', async () => {
   expect(retryEndOf(error)).toEqual({ stop: 'no_budget', attempts: 2 })
   expect(deposited).toEqual(['search.internal'])
   expect(withdrawn).toHaveLength(2)
+})
+
+test('a call within an attempt that repeats another adds nothing to the budget', async () => {
+  const clock = new ManualClock()
+  let deposits = 0
+  const budget = { deposit: () => void (deposits += 1), withdraw: () => true }
+  const once = { ...steady(clock), attempts: 1, budget }
+  const answer = retry(
+    async ({ attempt }) => {
+      await retry(() => 'searched', once)
+      if (attempt < 3) throw networkError('ECONNRESET')
+    },
+    { ...steady(clock), backoff: { initial: 1 } },
+  )
+  await turn(clock, 10)
+  await answer
+  expect(deposits).toBe(1)
 })
 
 test('a retry that is not made for another reason costs the budget nothing', async () => {
