@@ -230,6 +230,17 @@ test('what calls took long ago is forgotten', async () => {
   expect(search.state).toBe('open')
 })
 
+test('answers that are failures teach no patience, however quick they are', async () => {
+  const clock = new ManualClock()
+  const search = breaker('search', { failures: 65, clock })
+  for (let i = 0; i < 20; i += 1) await search.run(() => clock.advance(500))
+  for (let i = 0; i < 64; i += 1) await search.run(() => new Response('', { status: 503 }))
+  const call = search.run(never, { deadline: Deadline.after(100, { clock }) })
+  clock.advance(100)
+  await call.catch(() => undefined)
+  expect(search.state).toBe('closed')
+})
+
 test('patience can be fixed, and is then not learned', async () => {
   const clock = new ManualClock()
   const search = breaker('search', { failures: 1, patience: '2s', clock })

@@ -154,6 +154,23 @@ test('a task for which too little time is left reaches no pool', async () => {
   expect(asked).toBe(false)
 })
 
+test('the task that makes a pool replace a lost thread is taken back before it runs', async () => {
+  const asked: AbortSignal[] = []
+  const pool = {
+    async run(_input: unknown, { signal }: { signal: AbortSignal }) {
+      asked.push(signal)
+      throw new Error('the thread was lost')
+    },
+    queueSize: 1,
+    threads: [],
+    maxThreads: 1,
+  }
+  await expect(offload(pool, 1)).rejects.toThrow('the thread was lost')
+  expect(asked.map(({ aborted }) => aborted)).toEqual([false, true])
+  await expect(offload({ ...pool, queueSize: 0 }, 1)).rejects.toThrow('the thread was lost')
+  expect(asked).toHaveLength(3)
+})
+
 test('what a task throws arrives as it was', async () => {
   await expect(offload(worker, 'out of range', { name: 'fail' })).rejects.toThrow(
     new RangeError('out of range'),
@@ -202,7 +219,7 @@ test('idle threads keep no process alive', async () => {
 })
 
 test('a thread keeps nothing of the request it was first needed for', async () => {
-  await using own = await startedPool({ minThreads: 0, maxThreads: 2 })
+  await using own = await startedPool({ minThreads: 1, maxThreads: 2 })
   const storage = new AsyncLocalStorage<object>()
   const inARequest = async (): Promise<WeakRef<object>> => {
     const request = {}
