@@ -210,7 +210,9 @@ export class ModelCall implements ConnectWatcher {
 
   #end(given: CallEnding): void {
     if (this.#ending !== undefined) return
-    const ending = this.#endOperation(this.#leaving?.ending ?? given)
+    // at once, for whoever is told of the operation's end comes back here
+    this.#ending = this.#leaving?.ending ?? given
+    const ending = this.#endOperation(this.#ending)
     this.#ending = ending
     this.#leaving?.timer.cancel()
     this.governor.done()
