@@ -141,7 +141,7 @@ export class Climb<Input> {
     try {
       if (rung.asksModel) this.#assertMaySpend()
       own = this.#begin(rung, running, index)
-      const cutOff = new UntilCutOff(own)
+      const cutOff = new UntilCutOff((tell) => own?.onCutOff(tell))
       const opened = await cutOff.of(this.#open(rung, own, index))
       if (opened === undefined) {
         own.end('short_circuited')

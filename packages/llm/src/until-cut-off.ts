@@ -1,22 +1,21 @@
-import type { RunningOperation, TimeBudgetError } from '@timebudget/core'
+/** Lets one thing after another be awaited until something ends it all, without piling up what waits for that end. */
+export class UntilCutOff<Reason> {
+  #cutOff: { readonly reason: Reason } | undefined
+  #reject: ((reason: Reason) => void) | undefined
 
-/** Lets one thing after another be awaited within an operation, without piling up what waits for its end. */
-export class UntilCutOff {
-  #reason: TimeBudgetError | undefined
-  #reject: ((reason: TimeBudgetError) => void) | undefined
-
-  constructor(running: RunningOperation) {
-    running.onCutOff((reason) => {
-      this.#reason = reason
+  /** `onCutOff` is called once, with what to tell of the end. */
+  constructor(onCutOff: (tell: (reason: Reason) => void) => void) {
+    onCutOff((reason) => {
+      this.#cutOff = { reason }
       this.#reject?.(reason)
     })
   }
 
-  /** What the promise settles with, or the reason of the operation's end if that comes first. */
-  async of<T>(promise: Promise<T>): Promise<T> {
-    if (this.#reason !== undefined) {
+  /** What the promise settles with, or the reason of the end if that comes first. */
+  of<T>(promise: Promise<T>): Promise<T> {
+    if (this.#cutOff !== undefined) {
       promise.catch(ignore)
-      throw this.#reason
+      return Promise.reject(this.#cutOff.reason)
     }
     return new Promise<T>((resolve, reject) => {
       this.#reject = reject
