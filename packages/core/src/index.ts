@@ -66,5 +66,6 @@ export {
   retryDecided,
   type RetryStop,
 } from './resilience-events.ts'
+export { refuseUnknownOptions } from './known-options.ts'
 export { type Clock, type ClockTimer, systemClock } from './clock.ts'
 export { type Duration, type FinishedWork, type Floor, type FloorSource, parseDuration } from './duration.ts'

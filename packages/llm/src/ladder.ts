@@ -1,4 +1,11 @@
-import { type Clock, type Deadline, type Duration, parseDuration, systemClock } from '@timebudget/core'
+import {
+  type Clock,
+  type Deadline,
+  type Duration,
+  parseDuration,
+  refuseUnknownOptions,
+  systemClock,
+} from '@timebudget/core'
 import type { Answer } from './answer.ts'
 import { Climb } from './climb.ts'
 import type { CostBook } from './cost-book.ts'
@@ -114,11 +121,7 @@ const optionNames: { readonly [Name in keyof Required<LadderOptions>]: true } = 
 }
 
 function resolveLadderOptions(options: LadderOptions): ResolvedLadderOptions {
-  for (const name of Object.keys(options)) {
-    if (!Object.hasOwn(optionNames, name)) {
-      throw new TypeError(`${name}: no such option; there are ${Object.keys(optionNames).join(', ')}`)
-    }
-  }
+  refuseUnknownOptions(options, Object.keys(optionNames))
   const { idempotent = true, partial = 'return', operation = 'answer', clock = systemClock } = options
   if (partial !== 'return' && partial !== 'throw') {
     throw new TypeError(`partial: expected 'return' or 'throw', got '${String(partial)}'`)

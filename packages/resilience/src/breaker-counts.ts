@@ -1,68 +1,41 @@
 import type { ResolvedBreakerOptions } from './breaker-options.ts'
+import { SlidingCount } from './sliding-count.ts'
 
-// Enough for the ratio to move smoothly, few enough to be added up at every failure.
+// Enough for the ratio to move smoothly.
 const slices = 10
-
-interface Slice {
-  /** Which stretch of the clock it stands for; one that has gone by is empty. */
-  stretch: number
-  calls: number
-  failures: number
-}
 
 /** How the calls of a closed circuit have gone: failures in a row, and their share in a sliding window. */
 export class BreakerCounts {
-  readonly #options: Pick<ResolvedBreakerOptions, 'failures' | 'ratio' | 'window' | 'minimum' | 'clock'>
-  readonly #ring: Slice[] = Array.from({ length: slices }, () => ({
-    stretch: -Infinity,
-    calls: 0,
-    failures: 0,
-  }))
+  readonly #options: Pick<ResolvedBreakerOptions, 'failures' | 'ratio' | 'minimum' | 'clock'>
+  readonly #calls: SlidingCount
+  readonly #failures: SlidingCount
   #inARow = 0
 
   constructor(options: Pick<ResolvedBreakerOptions, 'failures' | 'ratio' | 'window' | 'minimum' | 'clock'>) {
     this.#options = options
+    const slice = options.window / slices
+    this.#calls = new SlidingCount({ slice, slices })
+    this.#failures = new SlidingCount({ slice, slices })
   }
 
   /** Adds how a call ended; whether the circuit is to open. */
   add({ failed }: { readonly failed: boolean }): boolean {
     this.#inARow = failed ? this.#inARow + 1 : 0
-    const { ratio, failures } = this.#options
-    if (ratio !== undefined) this.#count({ failed })
-    return failed && (this.#inARow >= failures || (ratio !== undefined && this.#exceeds(ratio)))
+    const { ratio, failures, minimum, clock } = this.#options
+    if (ratio === undefined) return failed && this.#inARow >= failures
+    const now = clock.now()
+    this.#calls.add(now)
+    if (!failed) return false
+    this.#failures.add(now)
+    const calls = this.#calls.total(now)
+    const isTooMuch = calls >= minimum && this.#failures.total(now) >= ratio * calls
+    return isTooMuch || this.#inARow >= failures
   }
 
   /** Forgets everything: what was before an outage says nothing about what comes after it. */
   clear(): void {
     this.#inARow = 0
-    for (const slice of this.#ring) slice.stretch = -Infinity
-  }
-
-  #count({ failed }: { readonly failed: boolean }): void {
-    const stretch = this.#stretch()
-    const slice = this.#ring[stretch % slices]
-    if (slice === undefined) return
-    if (slice.stretch !== stretch) {
-      slice.stretch = stretch
-      slice.calls = slice.failures = 0
-    }
-    slice.calls += 1
-    if (failed) slice.failures += 1
-  }
-
-  #exceeds(ratio: number): boolean {
-    const oldest = this.#stretch() - slices + 1
-    let calls = 0
-    let failures = 0
-    for (const slice of this.#ring) {
-      if (slice.stretch < oldest) continue
-      calls += slice.calls
-      failures += slice.failures
-    }
-    return calls >= this.#options.minimum && failures >= ratio * calls
-  }
-
-  #stretch(): number {
-    return Math.floor((this.#options.clock.now() * slices) / this.#options.window)
+    this.#calls.clear()
+    this.#failures.clear()
   }
 }

@@ -1,4 +1,5 @@
-import { type Clock, type Duration, parseDuration, systemClock } from '@timebudget/core'
+import { type Clock, type Duration, parseDuration, refuseUnknownOptions, systemClock } from '@timebudget/core'
+import { finiteDurationAboveZero, optionalFunction, positiveInteger } from './option-values.ts'
 
 /** How a call ended, for `isFailure`: with what it threw, or with what it returned. */
 export type CallEnd =
@@ -64,52 +65,29 @@ const optionNames: Readonly<Record<keyof BreakerOptions, true>> = {
 
 /** @throws TypeError that names the option which does not exist or cannot be read. */
 export function resolveBreakerOptions(options: BreakerOptions = {}): ResolvedBreakerOptions {
-  for (const name of Object.keys(options)) {
-    if (!Object.hasOwn(optionNames, name)) {
-      throw new TypeError(`${name}: no such option; there are ${Object.keys(optionNames).join(', ')}`)
-    }
-  }
+  refuseUnknownOptions(options, Object.keys(optionNames))
   const { ratio, patience } = options
   if (ratio !== undefined && !(ratio > 0 && ratio <= 1)) {
     throw new TypeError(`ratio: expected a share above 0 and up to 1, got ${String(ratio)}`)
   }
   // 5 failures and 10 s: cockatiel's own example; 30 s: Polly's window; 20 calls: Hystrix's least volume
-  const halfOpenAfter = positive(options.halfOpenAfter ?? '10s', 'halfOpenAfter')
+  const halfOpenAfter = finiteDurationAboveZero(options.halfOpenAfter ?? '10s', 'halfOpenAfter')
   return Object.freeze({
     failures:
-      ratio !== undefined && options.failures === undefined ? Infinity : count(options, 'failures', 5),
+      ratio !== undefined && options.failures === undefined
+        ? Infinity
+        : positiveInteger(options.failures ?? 5, 'failures'),
     ratio,
-    window: positive(options.window ?? '30s', 'window'),
-    minimum: count(options, 'minimum', 20),
+    window: finiteDurationAboveZero(options.window ?? '30s', 'window'),
+    minimum: positiveInteger(options.minimum ?? 20, 'minimum'),
     halfOpenAfter,
-    probes: count(options, 'probes', 1),
-    probeTimeout: positive(options.probeTimeout ?? halfOpenAfter, 'probeTimeout'),
+    probes: positiveInteger(options.probes ?? 1, 'probes'),
+    probeTimeout: finiteDurationAboveZero(options.probeTimeout ?? halfOpenAfter, 'probeTimeout'),
     patience: patience === undefined ? undefined : parseDuration(patience, 'patience'),
-    failureStatus: optionalFunction(options, 'failureStatus') ?? isServerError,
-    isFailure: optionalFunction(options, 'isFailure') ?? undecided,
+    failureStatus: optionalFunction(options.failureStatus, 'failureStatus') ?? isServerError,
+    isFailure: optionalFunction(options.isFailure, 'isFailure') ?? undecided,
     clock: options.clock ?? systemClock,
   })
-}
-
-function count(options: BreakerOptions, name: 'failures' | 'minimum' | 'probes', byDefault: number): number {
-  const value = options[name] ?? byDefault
-  if (Number.isSafeInteger(value) && value >= 1) return value
-  throw new TypeError(`${name}: expected a whole number from 1 on, got ${String(value)}`)
-}
-
-function positive(duration: Duration, name: 'window' | 'halfOpenAfter' | 'probeTimeout'): number {
-  const milliseconds = parseDuration(duration, name)
-  if (milliseconds > 0 && milliseconds < Infinity) return milliseconds
-  throw new TypeError(`${name}: expected a finite duration above 0, got ${milliseconds}`)
-}
-
-function optionalFunction<Name extends 'failureStatus' | 'isFailure'>(
-  options: BreakerOptions,
-  name: Name,
-): BreakerOptions[Name] {
-  const value = options[name]
-  if (value === undefined || typeof value === 'function') return value
-  throw new TypeError(`${name}: expected a function, got ${typeof value}`)
 }
 
 function isServerError(status: number): boolean {

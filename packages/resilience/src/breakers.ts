@@ -1,6 +1,8 @@
 import { LRUCache } from 'lru-cache'
+import { boundedKey } from './bounded-key.ts'
 import { Breaker } from './breaker.ts'
 import { type BreakerOptions, resolveBreakerOptions } from './breaker-options.ts'
+import { positiveInteger } from './option-values.ts'
 
 /** What all the breakers of a set have in common. */
 export interface BreakersOptions extends BreakerOptions {
@@ -26,13 +28,11 @@ export interface Breakers {
  */
 export function breakers(options: BreakersOptions = {}): Breakers {
   const { maxKeys = 1000, ...shared } = options
-  if (!Number.isSafeInteger(maxKeys) || maxKeys < 1) {
-    throw new TypeError(`maxKeys: expected a whole number from 1 on, got ${String(maxKeys)}`)
-  }
   const resolved = resolveBreakerOptions(shared)
-  const kept = new LRUCache<string, Breaker>({ max: maxKeys })
+  const kept = new LRUCache<string, Breaker>({ max: positiveInteger(maxKeys, 'maxKeys') })
   return {
-    for(key) {
+    for(name) {
+      const key = boundedKey(name)
       let found = kept.get(key)
       if (found === undefined) {
         found = new Breaker(key, resolved)

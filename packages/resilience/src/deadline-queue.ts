@@ -77,7 +77,7 @@ export class DeadlineQueue {
     throw reason
   }
 
-  #enter(request: QueueRequest): Promise<HeldSlot> {
+  #enter(request: QueueRequest): HeldSlot | Promise<HeldSlot> {
     return this.#admission.enter(resolveRequest(request, this.#options))
   }
 }

@@ -1,5 +1,5 @@
 import type { FloorQuestionable } from '@timebudget/core'
-import { SlidingCount } from './floor-counts.ts'
+import { SlidingCount } from './sliding-count.ts'
 import type { Latency } from './latency.ts'
 
 const slices = 6

@@ -1,7 +1,7 @@
 import { LRUCache } from 'lru-cache'
 import { type LearnedFloorOptions, resolveFloorOptions, type ResolvedFloorOptions } from './floor-options.ts'
-import { boundedKey } from './latency-key.ts'
-import { positiveInteger } from './latency-options.ts'
+import { boundedKey } from './bounded-key.ts'
+import { positiveInteger } from './option-values.ts'
 import { LearnedFloor } from './learned-floor.ts'
 
 /** How the floors of many keys are learned; every option may be left out. */

@@ -1,13 +1,8 @@
-import type { Duration } from '@timebudget/core'
+import { refuseUnknownOptions, type Duration } from '@timebudget/core'
 import type { Pressure } from './floor-pressure.ts'
 import type { FloorStore } from './floor-store.ts'
-import {
-  durationAboveZero,
-  type LatencyOptions,
-  refuseUnknownOptions,
-  resolveLatencyOptions,
-  type ResolvedLatencyOptions,
-} from './latency-options.ts'
+import { type LatencyOptions, resolveLatencyOptions, type ResolvedLatencyOptions } from './latency-options.ts'
+import { durationAboveZero } from './option-values.ts'
 
 /** How much a floor may refuse, whatever it has learned. */
 export interface FloorCap {
@@ -102,9 +97,8 @@ function resolvePressure(pressure: Pressure | undefined): (() => boolean) | unde
 
 function resolveCap(cap: FloorCap | null = {}): ResolvedFloorOptions['cap'] {
   if (cap === null) return { share: Infinity, window: capWindow }
-  const { share = 0.2, window = capWindow, ...rest } = cap
-  for (const name of Object.keys(rest))
-    throw new TypeError(`cap.${name}: no such option; there are share, window`)
+  refuseUnknownOptions(cap, ['share', 'window'], 'cap')
+  const { share = 0.2, window = capWindow } = cap
   return { share: shareOf(share, 'cap.share'), window: durationAboveZero(window, 'cap.window') }
 }
 

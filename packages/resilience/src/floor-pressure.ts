@@ -1,4 +1,4 @@
-import { SlidingCount } from './floor-counts.ts'
+import { SlidingCount } from './sliding-count.ts'
 
 /** What tells whether a floor should act, such as a `DeadlineQueue`: a function, or anything that knows whether it is busy. */
 export type Pressure = { readonly busy: boolean } | (() => boolean)

@@ -1,7 +1,7 @@
 import type { Clock } from '@timebudget/core'
 import { LRUCache } from 'lru-cache'
-import { SlidingCount } from './floor-counts.ts'
-import { boundedKey } from './latency-key.ts'
+import { SlidingCount } from './sliding-count.ts'
+import { boundedKey } from './bounded-key.ts'
 
 const slices = 10
 

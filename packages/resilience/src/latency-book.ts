@@ -1,7 +1,9 @@
+import { refuseUnknownOptions } from '@timebudget/core'
 import { LRUCache } from 'lru-cache'
 import { Latency } from './latency.ts'
-import { boundedKey } from './latency-key.ts'
-import { type LatencyOptions, positiveInteger, refuseUnknownOptions } from './latency-options.ts'
+import { boundedKey } from './bounded-key.ts'
+import type { LatencyOptions } from './latency-options.ts'
+import { positiveInteger } from './option-values.ts'
 
 /** How the latencies of many keys are learned; every option may be left out. */
 export interface LatencyBookOptions extends LatencyOptions {

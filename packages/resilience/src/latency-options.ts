@@ -1,4 +1,5 @@
-import { type Clock, type Duration, parseDuration, systemClock } from '@timebudget/core'
+import { type Clock, type Duration, systemClock } from '@timebudget/core'
+import { durationAboveZero, positiveInteger } from './option-values.ts'
 
 /** How a latency is learned; every option may be left out. */
 export interface LatencyOptions {
@@ -26,33 +27,5 @@ export function resolveLatencyOptions(options: LatencyOptions = {}): ResolvedLat
     window: durationAboveZero(options.window ?? '60s', 'window'),
     minSamples: positiveInteger(options.minSamples ?? 20, 'minSamples'),
     clock: options.clock ?? systemClock,
-  }
-}
-
-/**
- * Milliseconds in a duration that must not be 0.
- * @throws TypeError that names `option`.
- */
-export function durationAboveZero(duration: Duration, option: string): number {
-  const milliseconds = parseDuration(duration, option)
-  if (milliseconds > 0) return milliseconds
-  throw new TypeError(`${option}: expected a duration above 0`)
-}
-
-/**
- * An integer of at least 1.
- * @throws TypeError that names `option`.
- */
-export function positiveInteger(value: number, option: string): number {
-  if (Number.isInteger(value) && value >= 1) return value
-  throw new TypeError(`${option}: expected an integer of at least 1, got ${String(value)}`)
-}
-
-/**
- * @throws TypeError that names an option which does not exist.
- */
-export function refuseUnknownOptions(options: object, known: readonly string[]): void {
-  for (const name of Object.keys(options)) {
-    if (!known.includes(name)) throw new TypeError(`${name}: no such option; there are ${known.join(', ')}`)
   }
 }

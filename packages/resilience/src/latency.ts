@@ -1,6 +1,6 @@
-import type { Clock } from '@timebudget/core'
+import { refuseUnknownOptions, type Clock } from '@timebudget/core'
 import { LatencyCurve } from './latency-curve.ts'
-import { type LatencyOptions, refuseUnknownOptions, resolveLatencyOptions } from './latency-options.ts'
+import { type LatencyOptions, resolveLatencyOptions } from './latency-options.ts'
 import { type Bins, LatencySketch, sumBins } from './latency-sketch.ts'
 import { type LatencySnapshot, readSnapshot, writeSnapshot } from './latency-snapshot.ts'
 

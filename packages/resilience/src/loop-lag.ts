@@ -1,5 +1,13 @@
 import { monitorEventLoopDelay } from 'node:perf_hooks'
-import { type Clock, type Duration, loopLagged, parseDuration, systemClock } from '@timebudget/core'
+import {
+  type Clock,
+  type Duration,
+  loopLagged,
+  parseDuration,
+  refuseUnknownOptions,
+  systemClock,
+} from '@timebudget/core'
+import { finiteDurationAboveZero } from './option-values.ts'
 
 /** What is worth saying of the event loop's lag. */
 export interface LoopLagOptions {
@@ -35,15 +43,9 @@ const optionNames: Readonly<Record<keyof LoopLagOptions, true>> = {
  * @throws TypeError that names the option which does not exist or cannot be read.
  */
 export function watchLoopLag(options: LoopLagOptions = {}): LoopLagWatch {
-  for (const name of Object.keys(options)) {
-    if (!Object.hasOwn(optionNames, name)) {
-      throw new TypeError(`${name}: no such option; there are ${Object.keys(optionNames).join(', ')}`)
-    }
-  }
+  refuseUnknownOptions(options, Object.keys(optionNames))
   const threshold = parseDuration(options.threshold ?? '100ms', 'threshold')
-  const interval = parseDuration(options.interval ?? '1s', 'interval')
-  if (!(interval >= 1 && interval < Infinity))
-    throw new TypeError('interval: expected at least 1 ms, and an end')
+  const interval = finiteDurationAboveZero(options.interval ?? '1s', 'interval')
   const clock = options.clock ?? systemClock
 
   const delays = monitorEventLoopDelay({ resolution })

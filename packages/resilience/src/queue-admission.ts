@@ -24,11 +24,13 @@ export class Admission {
   readonly #estimates: Estimates
   readonly #lanes = new Lanes<Waiter>()
   readonly #slots: Occupancy
+  readonly #waitName: string
   #arrivals = 0
   #filling = false
 
   constructor(options: ResolvedQueueOptions) {
     this.#options = options
+    this.#waitName = `${options.name}-wait`
     this.#estimates = new Estimates(options.estimate, options.clock)
     this.#slots = new Occupancy(options.slots, this.#estimates)
   }
@@ -49,8 +51,11 @@ export class Admission {
     return this.#predict(this.#describe(request, left))
   }
 
-  /** A slot, at once or when it is its turn; rejects with why there is none. */
-  async enter(request: ResolvedRequest): Promise<HeldSlot> {
+  /**
+   * A slot, or the promise of one when it is its turn, which rejects with why there is none.
+   * @throws why work that could begin at once does not, and why it could not even stand in line.
+   */
+  enter(request: ResolvedRequest): HeldSlot | Promise<HeldSlot> {
     if (!this.#startsAtOnce()) return this.#line(request)
     this.#slots.take()
     const slot = this.#begin({ request, booked: undefined }, 0)
@@ -65,7 +70,7 @@ export class Admission {
 
   #line(request: ResolvedRequest): Promise<HeldSlot> {
     const { deadline, timeout, reserve, asked } = request
-    const operation = startOperation(`${this.#options.name}-wait`, {
+    const operation = startOperation(this.#waitName, {
       deadline,
       timeout,
       reserve,

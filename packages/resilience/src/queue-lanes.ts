@@ -70,6 +70,7 @@ export class Lanes<Member extends Place<Member> & { readonly lane: Lane<Member> 
   /** Books slot time, in milliseconds, that somebody of a lane has got; negative if it has given some back. */
   book(lane: Lane<Member>, slotTime: number, now: number): void {
     lane.level.book(lane, slotTime, now)
+    if (this.#levels.length === 1) return
     const [, ...lower] = this.#levels.filter((level) => level === lane.level || level.wants(now))
     for (const level of lower) {
       level.credit = Math.min(level.credit + (slotTime * lowerShare) / lower.length, level.largest)

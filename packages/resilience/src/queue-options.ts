@@ -6,10 +6,11 @@ import {
   type Floor,
   parseDuration,
   systemClock,
+  refuseUnknownOptions,
 } from '@timebudget/core'
 import { Latency } from './latency.ts'
 import { LatencyBook } from './latency-book.ts'
-import { positiveInteger, refuseUnknownOptions } from './latency-options.ts'
+import { positiveInteger } from './option-values.ts'
 
 /** How long the work of a request takes: always so long, as learned, as learned per key, or told by a function of it. */
 export type QueueEstimate =

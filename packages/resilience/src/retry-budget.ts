@@ -1,6 +1,8 @@
-import { type Clock, type Duration, parseDuration, systemClock } from '@timebudget/core'
+import { type Clock, type Duration, refuseUnknownOptions, systemClock } from '@timebudget/core'
 import { LRUCache } from 'lru-cache'
-import { positiveInteger, refuseUnknownOptions } from './latency-options.ts'
+import { boundedKey } from './bounded-key.ts'
+import { finiteDurationAboveZero, positiveInteger } from './option-values.ts'
+import { SlidingCount } from './sliding-count.ts'
 
 /** How many retries are allowed; every option may be left out. The defaults are those of Finagle's RetryBudget. */
 export interface RetryBudgetOptions {
@@ -19,13 +21,9 @@ export interface RetryBudgetOptions {
 // The window moves on by a tenth of itself, as Finagle's does.
 const slicesOfWindow = 10
 
-// So that a stranger's name cannot fill the memory either.
-const longestDestination = 256
-
-interface Slice {
-  readonly number: number
-  firsts: number
-  repeats: number
+interface Counts {
+  readonly firsts: SlidingCount
+  readonly repeats: SlidingCount
 }
 
 /**
@@ -37,13 +35,12 @@ export class RetryBudget {
   readonly #reserve: number
   readonly #sliceLength: number
   readonly #clock: Clock
-  readonly #destinations: LRUCache<string, Slice[]>
+  readonly #destinations: LRUCache<string, Counts>
 
   /** @throws TypeError that names an option which is unknown or cannot be read. */
   constructor(options: RetryBudgetOptions = {}) {
     refuseUnknownOptions(options, ['ratio', 'minPerSecond', 'window', 'maxDestinations', 'clock'])
-    const window = parseDuration(options.window ?? '10s', 'window')
-    if (!(window > 0 && window < Infinity)) throw new TypeError('window: expected a finite duration above 0')
+    const window = finiteDurationAboveZero(options.window ?? '10s', 'window')
     this.#ratio = notNegative(options.ratio ?? 0.2, 'ratio')
     this.#reserve = (notNegative(options.minPerSecond ?? 10, 'minPerSecond') * window) / 1000
     this.#sliceLength = window / slicesOfWindow
@@ -55,54 +52,40 @@ export class RetryBudget {
 
   /** Counts a first attempt. */
   deposit(destination: string): void {
-    this.#sliceNow(destination).firsts += 1
+    this.#countsOf(destination).firsts.add(this.#clock.now())
   }
 
   /** Counts a retry or a hedge and returns `true`, or returns `false`: then there must be none. */
   withdraw(destination: string): boolean {
     if (this.balance(destination) < 1) return false
-    this.#sliceNow(destination).repeats += 1
+    this.#countsOf(destination).repeats.add(this.#clock.now())
     return true
   }
 
   /** How many retries and hedges the destination may have now; not always a whole number. */
   balance(destination: string): number {
-    let balance = this.#reserve
-    const oldest = this.#oldestCounted()
-    for (const { number, firsts, repeats } of this.#destinations.get(keyOf(destination)) ?? []) {
-      if (number >= oldest) balance += firsts * this.#ratio - repeats
-    }
+    const counts = this.#destinations.get(boundedKey(destination))
+    if (counts === undefined) return this.#reserve
+    const now = this.#clock.now()
+    const balance = this.#reserve + counts.firsts.total(now) * this.#ratio - counts.repeats.total(now)
     // a thousand times 0.2 must not come to a little less than 200
     return Math.max(0, Math.round(balance * 1e6) / 1e6)
   }
 
-  #sliceNow(destination: string): Slice {
-    const number = this.#sliceNumber()
-    const key = keyOf(destination)
-    const slices = this.#destinations.get(key) ?? []
-    const newest = slices.at(-1)
-    if (newest?.number === number) return newest
-    const slice: Slice = { number, firsts: 0, repeats: 0 }
-    const oldest = this.#oldestCounted()
-    this.#destinations.set(key, [...slices.filter((other) => other.number >= oldest), slice])
-    return slice
-  }
-
-  #sliceNumber(): number {
-    return Math.floor(this.#clock.now() / this.#sliceLength)
-  }
-
-  #oldestCounted(): number {
-    return this.#sliceNumber() - slicesOfWindow + 1
+  #countsOf(destination: string): Counts {
+    const key = boundedKey(destination)
+    let counts = this.#destinations.get(key)
+    if (counts === undefined) {
+      const window = { slice: this.#sliceLength, slices: slicesOfWindow }
+      counts = { firsts: new SlidingCount(window), repeats: new SlidingCount(window) }
+      this.#destinations.set(key, counts)
+    }
+    return counts
   }
 }
 
 /** The budget of every retry that names none: one for the process, by destination. */
 export const defaultRetryBudget: RetryBudget = new RetryBudget()
-
-function keyOf(destination: string): string {
-  return destination.slice(0, longestDestination)
-}
 
 function notNegative(value: number, option: string): number {
   if (value >= 0 && value < Infinity) return value

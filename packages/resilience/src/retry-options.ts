@@ -6,9 +6,10 @@ import {
   type FloorSource,
   parseDuration,
   systemClock,
+  refuseUnknownOptions,
 } from '@timebudget/core'
 import type { Latency } from './latency.ts'
-import { positiveInteger, refuseUnknownOptions } from './latency-options.ts'
+import { optionalFunction, positiveInteger } from './option-values.ts'
 import { defaultRetryBudget, type RetryBudget } from './retry-budget.ts'
 
 /** How long is waited before another attempt: a random time between 0 and a limit that grows. */
@@ -123,7 +124,7 @@ export function resolveRetryOptions<T>(options: RetryOptions<T>): RetryRules<T> 
     floor,
     reserve: parseDuration(options.reserve ?? 0, 'reserve'),
     backoff: resolveBackoff(options.backoff ?? {}),
-    retryOn: optionalFunction('retryOn', options.retryOn),
+    retryOn: optionalFunction(options.retryOn, 'retryOn'),
     idempotent: options.idempotent ?? true,
     budget: budget ?? undefined,
     destination: options.destination ?? operation,
@@ -133,7 +134,7 @@ export function resolveRetryOptions<T>(options: RetryOptions<T>): RetryRules<T> 
     hedgeAfter,
     latency: latencyToTeach(floor, hedgeAfter),
     clock: options.clock ?? systemClock,
-    random: optionalFunction('random', options.random) ?? Math.random,
+    random: optionalFunction(options.random, 'random') ?? Math.random,
   }
 }
 
@@ -167,9 +168,4 @@ function latencyToTeach(
   if (typeof hedgeAfter !== 'object') return undefined
   const isTaught = typeof floor === 'object' && 'latency' in floor && floor.latency === hedgeAfter
   return isTaught ? undefined : hedgeAfter
-}
-
-function optionalFunction<F>(name: string, value: F | undefined): F | undefined {
-  if (value === undefined || typeof value === 'function') return value
-  throw new TypeError(`${name}: expected a function`)
 }

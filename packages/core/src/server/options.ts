@@ -2,6 +2,7 @@ import type { IncomingMessage } from 'node:http'
 import type { Clock } from '../clock.ts'
 import { systemClock } from '../clock.ts'
 import { type Duration, type Floor, parseDuration, parseFloor } from '../duration.ts'
+import { refuseUnknownOptions } from '../known-options.ts'
 import type { TimeBudgetError } from '../errors.ts'
 import { type CodecName, codecs, defaultAccept } from '../wire/index.ts'
 import { Shutdown } from './shutdown.ts'
@@ -104,11 +105,7 @@ const optionNames: Readonly<Record<keyof ServerOptions, true>> = {
  * @throws TypeError that names the option which is unknown or cannot be read.
  */
 export function resolveServerOptions(options: ServerOptions = {}): ResolvedServerOptions {
-  for (const name of Object.keys(options)) {
-    if (!Object.hasOwn(optionNames, name)) {
-      throw new TypeError(`${name}: no such option; there are ${Object.keys(optionNames).join(', ')}`)
-    }
-  }
+  refuseUnknownOptions(options, Object.keys(optionNames))
   const asked = options.default === undefined ? undefined : parseDuration(options.default, 'default')
   const max = parseDuration(options.max ?? '5m', 'max')
   const floor = options.floor ?? 0
