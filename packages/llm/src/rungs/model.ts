@@ -111,6 +111,10 @@ interface Opening<Input> {
 /** What is known of calls to models; `undefined` leaves it to the rules of `retry`. */
 function mayPass(error: unknown, call: LlmCall | undefined): boolean | undefined {
   if (outcomeOf(error) === 'first_token_timeout' || call?.providerCode === 'insufficient_quota') return false
-  // a stream that broke before it said anything
-  return call?.outcome === 'upstream_error' && call.status === 200 ? true : undefined
+  if (call?.outcome !== 'upstream_error' || call.status === undefined) return undefined
+  // by the record, since in the SDK's error stands `x-should-retry: false`: that is for the SDK
+  return call.status < 400 || passing.has(call.status)
 }
+
+/** Statuses that may be others in a moment; 529 is Anthropic's word for being overloaded. A stream that broke had 200. */
+const passing: ReadonlySet<number> = new Set([408, 429, 500, 502, 503, 504, 529])
