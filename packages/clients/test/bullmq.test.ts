@@ -9,8 +9,8 @@ import {
   type OperationFinished,
 } from '@timebudget/core'
 import { withDeadline } from '@timebudget/clients/bullmq'
-import { freePort } from './support/free-port.ts'
-import { redisProgram, redisServer, startRedis } from './support/redis-server.ts'
+import { freePort } from '../../../test/support/free-port.ts'
+import { redisProgram, redisServer, startRedis } from '../../../test/support/redis-server.ts'
 import { eventually, failureOf, under } from './support/under.ts'
 
 const closing: { close(): Promise<void> }[] = []

@@ -5,7 +5,7 @@ import { expect, test } from 'vitest'
 import { nodeMatrix } from '../../../test/support/node-matrix.ts'
 import { requireOrSkip } from '../../../test/support/requirements.ts'
 import { pgBench } from './support/pg-bench.ts'
-import { redisServer } from './support/redis-server.ts'
+import { redisServer } from '../../../test/support/redis-server.ts'
 
 interface Told {
   readonly after: number

@@ -4,7 +4,7 @@ import { Client, Query } from 'pg'
 import { currentDeadline, workLate } from '@timebudget/core'
 import { withDeadline } from '@timebudget/clients/pg'
 import { pgBench } from './support/pg-bench.ts'
-import { freePort } from './support/free-port.ts'
+import { freePort } from '../../../test/support/free-port.ts'
 import { eventually, failureOf, under } from './support/under.ts'
 
 describe('a query under a deadline', () => {

@@ -3,8 +3,8 @@ import { createClient } from 'redis'
 import { afterEach, describe, expect, test, type TestContext } from 'vitest'
 import { workLate } from '@timebudget/core'
 import { type RedisOptions, withDeadline } from '@timebudget/clients/redis'
-import { freePort } from './support/free-port.ts'
-import { redisProgram, redisServer, startRedis } from './support/redis-server.ts'
+import { freePort } from '../../../test/support/free-port.ts'
+import { redisProgram, redisServer, startRedis } from '../../../test/support/redis-server.ts'
 import { eventually, failureOf, under } from './support/under.ts'
 
 /** What both clients do, in the words of one. */

@@ -24,7 +24,7 @@ import { afterEach, describe, expect, test, type TestContext } from 'vitest'
 import { connectServer, protocols, textOf, textsClient } from './support/connect-bench.ts'
 import { grpcServer, type Handled, type Respond, TextsClient } from './support/grpc-bench.ts'
 import { pgBench } from './support/pg-bench.ts'
-import { redisServer } from './support/redis-server.ts'
+import { redisServer } from '../../../test/support/redis-server.ts'
 import { failureOf } from './support/under.ts'
 
 const required = { requireDeadline: true } as const

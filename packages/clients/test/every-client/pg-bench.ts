@@ -1,6 +1,6 @@
 import type { Pool, PoolConfig } from 'pg'
 import type { TestContext } from 'vitest'
-import { freePort } from '../support/free-port.ts'
+import { freePort } from '../../../../test/support/free-port.ts'
 import { pgBench, type PgBench } from '../support/pg-bench.ts'
 import { type Proxy, proxyTo, type Treatment } from '../support/proxy.ts'
 import { eventually } from '../support/under.ts'

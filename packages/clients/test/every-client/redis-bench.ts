@@ -1,7 +1,7 @@
 import type { TestContext } from 'vitest'
-import { freePort } from '../support/free-port.ts'
+import { freePort } from '../../../../test/support/free-port.ts'
 import { type Proxy, proxyTo, type Treatment } from '../support/proxy.ts'
-import { redisServer } from '../support/redis-server.ts'
+import { redisServer } from '../../../../test/support/redis-server.ts'
 import { serveUntrusted } from '../support/untrusted.ts'
 import { type Behaviour, type Bench, isUnreachable } from './any-client.ts'
 

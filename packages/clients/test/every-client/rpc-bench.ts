@@ -1,5 +1,5 @@
 import { deferred } from '../support/deferred.ts'
-import { freePort } from '../support/free-port.ts'
+import { freePort } from '../../../../test/support/free-port.ts'
 import { proxyTo } from '../support/proxy.ts'
 import { serveUntrusted, type UntrustedServer } from '../support/untrusted.ts'
 import type { Behaviour, Bench, BenchOptions, SeenCall } from './contract.ts'

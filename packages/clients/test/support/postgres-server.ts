@@ -5,8 +5,8 @@ import { join } from 'node:path'
 import { once } from 'node:events'
 import { findProgram } from '../../../../test/support/requirements.ts'
 import { Client } from 'pg'
-import { dyingWithUs } from './dying-with-us.ts'
-import { freePort } from './free-port.ts'
+import { dyingWithUs } from '../../../../test/support/dying-with-us.ts'
+import { freePort } from '../../../../test/support/free-port.ts'
 
 /** A PostgreSQL of a test's own. */
 export interface PostgresServer {

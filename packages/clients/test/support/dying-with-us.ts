@@ -1,1 +1,0 @@
-export { dyingWithUs } from '../../../../test/support/dying-with-us.ts'

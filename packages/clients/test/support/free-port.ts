@@ -1,1 +1,0 @@
-export { freePort } from '../../../../test/support/free-port.ts'

@@ -1,6 +1,0 @@
-export {
-  type RedisServer,
-  redisProgram,
-  redisServer,
-  startRedis,
-} from '../../../../test/support/redis-server.ts'
