@@ -126,3 +126,18 @@ test('the models of a provider may be listed through it', async () => {
   expect(await response.json()).toMatchObject({ object: 'list' })
   expect(await nextCall()).toMatchObject({ outcome: 'ok', model: undefined })
 })
+
+test('an answer that nobody reads is read no further ahead than it may', async () => {
+  let given = 0
+  function* endless(): Generator<string> {
+    for (;;) {
+      given += 1
+      yield `data: {"choices":[{"delta":{"content":"${'x'.repeat(1_000)}"}}]}\n\n`
+    }
+  }
+  const { fetch } = governed({}, { fetch: async () => responseOf(events, endless()) })
+  const response = await fetch(url, chat())
+  for (let turn = 0; turn < 500; turn += 1) await new Promise(setImmediate)
+  expect(given).toBeLessThan(100)
+  await response.body?.cancel()
+})

@@ -41,13 +41,13 @@ describe('a call to a model', () => {
 
   test('that fails a moment before its deadline has failed for want of time', async () => {
     await using provider = await localProvider({ script: neverAnswers() })
-    const limited = governed({ firstToken: 190 })
+    const limited = governed({ firstToken: 178 })
     const ask = (fetch: typeof limited.fetch): Promise<unknown> =>
       runWithDeadline(Deadline.after(200), () => failureOf(fetch(provider.openaiUrl + chatUrl, chat())))
     expect(await ask(limited.fetch)).toMatchObject({ code: 'DEADLINE_EXCEEDED' })
     expect(limited.calls).toMatchObject([{ outcome: 'deadline_exceeded' }])
     const resetting = (): Promise<never> =>
-      new Promise((_resolve, reject) => setTimeout(() => reject(new Error('socket hang up')), 190))
+      new Promise((_resolve, reject) => setTimeout(() => reject(new Error('socket hang up')), 178))
     const broken = governed({}, { fetch: resetting })
     expect(await ask(broken.fetch)).toMatchObject({ code: 'DEADLINE_EXCEEDED' })
     expect(broken.calls).toMatchObject([{ outcome: 'deadline_exceeded' }])
@@ -220,6 +220,7 @@ describe("a provider's connection", () => {
     const { fetch } = governed()
     await (await fetch(provider.openaiUrl + chatUrl, chat())).text()
     // its reader does not wait for that
+    await turns(20)
     expect(provider.openConnections).toBe(1)
     expect(await provider.requests[0]?.closed).toMatchObject({ byClient: true })
   })
