@@ -1,6 +1,6 @@
 import { type QueueJudged, queueJudged, startOperation } from '@timebudget/core'
 import { Estimates } from './queue-estimates.ts'
-import { worthStarting } from './queue-judge.ts'
+import { leastWorth } from './queue-judge.ts'
 import { Lanes } from './queue-lanes.ts'
 import { Occupancy } from './queue-occupancy.ts'
 import type { ResolvedQueueOptions, ResolvedRequest } from './queue-options.ts'
@@ -121,10 +121,13 @@ export class Admission {
   /** Judges an arrival. If it could finish when begun at once, it counts as demand of its class, whatever the verdict. */
   #refuses(waiter: Waiter): boolean {
     const { expectation, budget, predicted, lane } = waiter
-    const prospect = expectation && { expectation, budget, contested: this.#lanes.size > 0 }
-    if (prospect !== undefined && !worthStarting({ ...prospect, left: budget })) return true
+    let tooLate = false
+    if (expectation !== undefined) {
+      const least = leastWorth(expectation, budget, { contested: this.#lanes.size > 0 })
+      if (expectation.chance(budget) < least) return true
+      tooLate = expectation.chance(budget - predicted) < least
+    }
     lane.level.noteDemand(lane, waiter.work)
-    const tooLate = prospect !== undefined && !worthStarting({ ...prospect, left: budget - predicted })
     if (!tooLate && (this.#lanes.size < this.#options.maxWaiting || this.#makesRoom(lane))) return false
     lane.wantedUntil = Math.max(lane.wantedUntil, waiter.since + budget)
     return true
@@ -185,8 +188,8 @@ export class Admission {
 
   #comesTooLate({ expectation, budget, operation }: Waiter): boolean {
     if (expectation === undefined || operation.deadline.expired) return false
-    const left = operation.deadline.remaining()
-    return !worthStarting({ expectation, budget, left, contested: this.#lanes.size > 0 })
+    const least = leastWorth(expectation, budget, { contested: this.#lanes.size > 0 })
+    return expectation.chance(operation.deadline.remaining()) < least
   }
 
   /** Begins work in a slot that is taken; without it the slot is free again. */

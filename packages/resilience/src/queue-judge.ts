@@ -12,21 +12,16 @@ const leastChance = 0.2
 /** A chance that is as good as none: the one below which learned floors refuse. */
 const hopeless = 0.05
 
-/** What somebody asks for, and what stands in the way. Milliseconds. */
-export interface Prospect {
-  readonly expectation: Expectation
-  /** What was left on arrival. */
-  readonly budget: number
-  /** What is left when the work begins. */
-  readonly left: number
-  /** Whether somebody else wants the slot. */
-  readonly contested: boolean
-}
-
-/** Whether the work has a chance worth a slot. */
-export function worthStarting({ expectation, budget, left, contested }: Prospect): boolean {
-  const chance = expectation.chance(left)
-  return contested ? chance >= leastWorth(expectation, budget) : chance > hopeless
+/**
+ * The least chance that is worth a slot to work that had so many milliseconds when it came; contested: somebody else wants
+ * the slot.
+ */
+export function leastWorth(
+  expectation: Expectation,
+  budget: number,
+  { contested }: { readonly contested: boolean },
+): number {
+  return contested ? Math.max(leastChance, keptChance * expectation.chance(budget)) : hopeless
 }
 
 /**
@@ -44,11 +39,7 @@ export function retryAfter({
   readonly wait: number
   readonly drained: number
 }): number {
-  const least = leastWorth(expectation, budget)
+  const least = leastWorth(expectation, budget, { contested: true })
   if (expectation.chance(budget) < least) return drained
   return Math.max(0, Math.min(drained, wait - (budget - expectation.within(least))))
-}
-
-function leastWorth(expectation: Expectation, budget: number): number {
-  return Math.max(leastChance, keptChance * expectation.chance(budget))
 }

@@ -27,7 +27,7 @@ export class Lane<Member extends Place<Member>> {
   /** The largest work that is asked for, of late. */
   largest = 0
   /** When the last of those who were refused would have left. */
-  wantedUntil = -Infinity
+  wantedUntil: number = -Infinity
 
   constructor(level: Level<Member>) {
     this.level = level
