@@ -7,6 +7,13 @@ export { openaiChat, type OpenAiChatClient } from './providers/openai-chat.ts'
 export { openaiResponses, type OpenAiResponsesClient } from './providers/openai-responses.ts'
 export { anthropicMessages, type AnthropicClient } from './providers/anthropic-messages.ts'
 export { aiSdk, type AiSdkCall, type AiSdkModel } from './providers/ai-sdk.ts'
+export {
+  aiSdkMiddleware,
+  type AiSdkMiddleware,
+  type AiSdkMiddlewareOptions,
+  type AiSdkParams,
+  type AiSdkStreamCall,
+} from './providers/ai-sdk-middleware.ts'
 export { langchainChat, type LangChainModel } from './providers/langchain-chat.ts'
 export type { RequestOptions, SourceScope } from './providers/source.ts'
 export { ladder } from './ladder.ts'

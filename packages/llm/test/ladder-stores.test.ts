@@ -104,7 +104,11 @@ test('a cache of bentocache’s gives an earlier answer while the model is down'
     () => (isUp ? Promise.resolve('because') : Promise.reject(new UpstreamError('503'))),
     { attempts: 1 },
   )
-  const answers = ladder([big, cached(bento, { key: (question) => question }), rule<string>(() => 'sorry')])
+  const answers = ladder([
+    big,
+    cached<string>(bento, { key: (question) => question }),
+    rule<string>(() => 'sorry'),
+  ])
   const written = new Promise((resolve) => bento.on('cache:written', resolve))
   expect(await answers.run('Why?')).toMatchObject({ text: 'because', rung: 'big' })
   await written

@@ -12,7 +12,7 @@ const script = fileURLToPath(new URL('providers/newer-process.ts', import.meta.u
 const node = nodeMatrix().find(({ version }) => Number(version.split('.')[0]) >= 22)
 
 test(
-  'the providers do the same over openai 7 and the AI SDK 7 as over their elders',
+  'providers and middleware do the same over openai 7 and the AI SDK 7 as over their elders',
   { timeout: 240_000 },
   async (context) => {
     const path = requireOrSkip(context, node?.path, 'node scripts/install-node-matrix.mjs')
@@ -20,6 +20,6 @@ test(
     const { stdout } = await promisify(execFile)(path, [...options, script], { maxBuffer: 2 ** 26 })
     const checked = JSON.parse(stdout) as readonly Checked[]
     context.expect(checked.filter(({ problem }) => problem !== undefined)).toEqual([])
-    context.expect(new Set(checked.map(({ surface }) => surface)).size).toBe(3)
+    context.expect(new Set(checked.map(({ surface }) => surface)).size).toBe(4)
   },
 )

@@ -2,6 +2,7 @@ import { UpstreamError } from '@timebudget/core'
 import type { ModelEvent } from '../model-events.ts'
 import { countOf, errorIn, type JsonObject, objectOf, textOf } from '../protocols/json.ts'
 import type { Usage } from '../usage.ts'
+import { finishOf, isMadeUpFinish } from './ai-sdk-finish.ts'
 import { eventsOf, type SourceScope } from './source.ts'
 
 /** What of the AI SDK's language models is needed; those of its versions 6 and 7 are such. */
@@ -89,16 +90,11 @@ class AiSdkAnswer {
   }
 }
 
-/** How the AI SDK finishes by itself where the connection has ended and the provider has not, in its versions 7, 6 and 5. */
-const madeUp: ReadonlySet<string | undefined> = new Set(['interrupted', 'other', 'unknown'])
-
-function* readFinish({ finishReason, usage }: JsonObject): Generator<ModelEvent> {
-  // since version 6 with the provider's own word beside
-  const unified = typeof finishReason === 'string' ? finishReason : textOf(objectOf(finishReason)['unified'])
-  const raw = textOf(objectOf(finishReason)['raw'])
-  yield { type: 'usage', usage: readUsage(objectOf(usage)) }
-  const isMadeUp = raw === undefined && madeUp.has(unified)
-  if (!isMadeUp) yield { type: 'finish', reason: unified ?? raw ?? 'stop' }
+function* readFinish(part: JsonObject): Generator<ModelEvent> {
+  yield { type: 'usage', usage: readUsage(objectOf(part['usage'])) }
+  if (isMadeUpFinish(part)) return
+  const { unified, raw } = finishOf(part)
+  yield { type: 'finish', reason: unified ?? raw ?? 'stop' }
 }
 
 function readUsage({ inputTokens: input, outputTokens: output, ...flat }: JsonObject): Usage {

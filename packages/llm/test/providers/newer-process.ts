@@ -2,6 +2,7 @@
 import type { createOpenAI } from '@ai-sdk/openai'
 import type OpenAI from 'openai'
 import { checks, type FetchKind } from './checks.ts'
+import { type AiSdk, middlewareChecks } from './middleware-checks.ts'
 import { aiSdkSurface, openaiSurfaces } from './surfaces.ts'
 
 /** How one check ended. */
@@ -41,5 +42,17 @@ for (const surface of surfaces) {
       checked.push({ surface: surface.name, check: `${name} (${fetchKind} fetch)`, problem })
     }
   }
+}
+const { generateText, streamText, wrapLanguageModel } = (await import('ai7')) as unknown as Omit<
+  AiSdk,
+  'createOpenAI'
+>
+const sdk: AiSdk = { createOpenAI: create, generateText, streamText, wrapLanguageModel }
+for (const { name, run } of middlewareChecks) {
+  checked.push({
+    surface: 'the middleware for AI SDK 7',
+    check: name,
+    problem: await problemOf(() => run(sdk)),
+  })
 }
 process.stdout.write(JSON.stringify(checked))
