@@ -78,17 +78,17 @@ export const scenarios = {
     profile: untilSomethingComes(mode),
   }),
   'a long answer of steady tokens': () => ({
-    script: steadyTokens(40, 50),
-    profile: { idle: 1_500, firstToken: 1_500 },
+    script: steadyTokens(40, 80),
+    profile: { idle: 2_000, firstToken: 2_000 },
   }),
   'reasoning and arguments of tools alone': () => ({
     script: {
       steps: [
-        { reasoning: ['a', 'b', 'c', 'd', 'e', 'f'], every: 100 },
-        { tool: { name: 'look', arguments: ['{"a"', ':', '1', '}'] }, every: 100 },
+        { reasoning: ['a', 'b', 'c', 'd', 'e', 'f'], every: 350 },
+        { tool: { name: 'look', arguments: ['{"a"', ':', '1', '}'] }, every: 350 },
       ],
     },
-    profile: { idle: 600, firstToken: 600 },
+    profile: { idle: 2_000, firstToken: 2_000 },
   }),
   'a reader slower than the idle limit': () => ({
     script: { steps: [{ text: Array.from({ length: 8 }, () => 'x'.repeat(40_000)) }] },
