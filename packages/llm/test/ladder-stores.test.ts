@@ -65,6 +65,18 @@ test('putting the same question off twice makes one job', { timeout: 30_000 }, a
   await queue.close()
 })
 
+test('any idempotency key makes a job', { timeout: 30_000 }, async (context) => {
+  const queue = queueOn(await redisFor(context))
+  await queue.waitUntilReady()
+  const answers = ladder([job<string>(queue)])
+  const ids = []
+  for (const idempotencyKey of ['order:42', 'order%3A42', '42', '-1'])
+    ids.push((await answers.run('Why?', { idempotencyKey })).job?.id)
+  expect(new Set(ids).size).toBe(4)
+  expect(await queue.count()).toBe(4)
+  await queue.close()
+})
+
 test('a frozen Redis costs no more than the job’s own time', { timeout: 30_000 }, async (context) => {
   const redis = await redisFor(context)
   const queue = queueOn(redis)

@@ -46,10 +46,11 @@ export function job<Input>(queue: JobQueue | undefined, options: JobOptions<Inpu
     answersAtOnce: false,
     async open(input, { idempotencyKey }) {
       if (queue === undefined) return undefined
-      const added = await queue.add(name, data(input), { jobId: idempotencyKey }).catch((cause: unknown) => {
+      const jobId = idOf(idempotencyKey)
+      const added = await queue.add(name, data(input), { jobId }).catch((cause: unknown) => {
         throw new UpstreamError(`${name} could not be put off: ${String(cause)}`, { operation: name, cause })
       })
-      const id = added.id ?? idempotencyKey
+      const id = added.id ?? jobId
       return {
         attempt: 1,
         events: wholeText(options.text?.(input) ?? ''),
@@ -57,6 +58,12 @@ export function job<Input>(queue: JobQueue | undefined, options: JobOptions<Inpu
       }
     },
   }
+}
+
+/** BullMQ takes neither a colon within an id nor a number for one. */
+function idOf(key: string): string {
+  const id = key.replaceAll('%', '%25').replaceAll(':', '%3A')
+  return /^-?\d+$/.test(id) ? `key-${id}` : id
 }
 
 function warnOfAbsence(name: string): void {
