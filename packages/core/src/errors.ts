@@ -169,24 +169,39 @@ export class UpstreamError extends TimeBudgetError {
   readonly status = 502
 }
 
-/** Whether a value is one of our errors, made by this copy of the package or by another. */
+/** Whether a value is one of our errors, made by this copy of the package or by another; never throws. */
 export function isTimeBudgetError(value: unknown): value is TimeBudgetError {
-  return typeof value === 'object' && value !== null && brand in value
+  try {
+    return typeof value === 'object' && value !== null && brand in value
+  } catch {
+    return false // a proxy of somebody's
+  }
 }
 
 // Deep enough for every client's wrapping, and an end for chains that bite their tail.
 const longestCauseChain = 10
 
-/** Our error within a value's chain of causes, since http, timers and streams wrap an abort's reason in their own. */
+/**
+ * Our error within a value's chain of causes, since http, timers and streams wrap an abort's reason in their own. Never
+ * throws, whatever was thrown.
+ */
 export function findTimeBudgetError(value: unknown): TimeBudgetError | undefined {
   let link: unknown = value
   for (let depth = 0; depth < longestCauseChain; depth += 1) {
     if (isTimeBudgetError(link)) return link
-    // no instanceof: an error of Node's own is none of a test runner's that has globals of its own
-    if (typeof link !== 'object' || link === null || !('cause' in link)) return undefined
-    link = link.cause
+    link = causeOf(link)
   }
   return undefined
+}
+
+function causeOf(link: unknown): unknown {
+  // no instanceof: an error of Node's own is none of a test runner's that has globals of its own
+  if (typeof link !== 'object' || link === null) return undefined
+  try {
+    return 'cause' in link ? link.cause : undefined
+  } catch {
+    return undefined // who looks at an error in order to end its operation must not fail itself
+  }
 }
 
 /** The outcome a failure stands for: our own word for it, else `error`. */

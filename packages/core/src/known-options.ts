@@ -1,8 +1,12 @@
 /**
- * Refuses a misspelt option, which would otherwise be ignored; `owner` names what it is an option of, where that is not clear.
- * @throws TypeError that names the option which does not exist.
+ * Refuses a misspelt option, and a value in place of options, which would otherwise be ignored; `owner` names what it is an
+ * option of, where that is not clear.
+ * @throws TypeError that names the option which does not exist, or the owner that has to be an object.
  */
 export function refuseUnknownOptions(options: object, known: readonly string[], owner?: string): void {
+  const given: unknown = options
+  if (typeof given !== 'object' || given === null)
+    throw new TypeError(`${owner ?? 'options'}: expected an object with ${known.join(', ')}`)
   for (const name of Object.keys(options)) {
     if (known.includes(name)) continue
     throw new TypeError(

@@ -133,6 +133,17 @@ describe('our error is found', () => {
     expect(outcomeOf(one)).toBe('error')
   })
 
+  test.each([
+    ['a cause that throws when it is read', { get: (): never => fail() }],
+    ['an error behind a proxy that throws', { has: (): never => fail() }],
+  ])('nowhere, and without a throw, in %s', (_, handler: ProxyHandler<Error>) => {
+    const hostile = new Proxy(new Error('x', { cause: ours }), handler)
+    expect(isTimeBudgetError(hostile)).toBe(false)
+    expect(findTimeBudgetError(hostile)).toBeUndefined()
+    expect(findTimeBudgetError(new Error('outer', { cause: hostile }))).toBeUndefined()
+    expect(outcomeOf(hostile)).toBe('error')
+  })
+
   test.each([undefined, null, 'stop', 3, {}, { code: 'DEADLINE_EXCEEDED' }, () => ours, new Error('x')])(
     'nowhere in %j',
     (value) => {
@@ -142,3 +153,7 @@ describe('our error is found', () => {
     },
   )
 })
+
+function fail(): never {
+  throw new Error('looked at')
+}

@@ -61,6 +61,17 @@ describe('an operation', () => {
     expect(deadline.expired).toBe(false)
   })
 
+  test('rejects also with an error that throws when anybody looks at its cause', async () => {
+    const { deadline } = underBudget(1_000)
+    const hostile = Object.defineProperty(new Error('hostile'), 'cause', {
+      get: () => {
+        throw new Error('looked at')
+      },
+    })
+    await expect(operation('now', { deadline }, () => Promise.reject(hostile))).rejects.toBe(hostile)
+    expect(deadline.ledger.entries[0]?.outcome).toBe('error')
+  })
+
   test('settles at its own timeout although the work ignores its signal, and the request goes on', async () => {
     const { clock, deadline } = underBudget(1_000)
     let signal: AbortSignal | undefined

@@ -1,7 +1,7 @@
 import { isOutcome, isTimeBudgetError, type Outcome } from '@timebudget/core'
 import type { CallEnd } from './breaker-options.ts'
 import { headersOf, valuesOf } from './pushback.ts'
-import { causesOf, hasMembers, type Unknowns } from './retry-causes.ts'
+import { causesOf, hasMembers, lookAt, type Unknowns } from './retry-causes.ts'
 import { statusOf } from './retry-verdict.ts'
 
 /** What an answer says, whichever client brought it and whether or not it was thrown. */
@@ -14,6 +14,10 @@ export interface Answer {
 
 /** The answer in how a call ended: a response that was returned, or one that an error stands for or carries. */
 export function answerIn(end: CallEnd): Answer | undefined {
+  return lookAt(() => findAnswer(end), undefined)
+}
+
+function findAnswer(end: CallEnd): Answer | undefined {
   if (end.kind === 'result') {
     // what merely has a status, such as an order or a job, is no response
     return hasMembers(end.result) && hasMembers(end.result['headers']) ? httpAnswer(end.result) : undefined

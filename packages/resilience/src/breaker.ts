@@ -16,6 +16,7 @@ import {
 } from './breaker-options.ts'
 import { Patience } from './breaker-patience.ts'
 import { judge } from './breaker-verdict.ts'
+import { textOf } from './option-values.ts'
 
 /** What one call through a breaker may take. */
 export interface BreakerCallOptions extends OperationOptions {
@@ -114,5 +115,5 @@ export class Breaker {
  * @throws TypeError that names the option which does not exist or cannot be read.
  */
 export function breaker(name: string, options: BreakerOptions = {}): Breaker {
-  return new Breaker(name, resolveBreakerOptions(options))
+  return new Breaker(textOf(name, 'name'), resolveBreakerOptions(options))
 }

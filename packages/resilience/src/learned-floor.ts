@@ -12,6 +12,7 @@ import { CutShare } from './floor-pressure.ts'
 import { FloorSharing } from './floor-sharing.ts'
 import { type FloorTally, tallyOf } from './floor-tally.ts'
 import { Latency } from './latency.ts'
+import { textOf } from './option-values.ts'
 
 /** A floor that an operation learns from how long it really takes. */
 export class LearnedFloor implements FloorSource {
@@ -109,5 +110,5 @@ export class LearnedFloor implements FloorSource {
  * @throws TypeError that names an option which is unknown or cannot be read.
  */
 export function learnedFloor(operation: string, options?: LearnedFloorOptions): LearnedFloor {
-  return new LearnedFloor(operation, resolveFloorOptions(options))
+  return new LearnedFloor(textOf(operation, 'operation'), resolveFloorOptions(options))
 }

@@ -37,3 +37,34 @@ export function optionalFunction<F>(value: F | undefined, option: string): F | u
   if (value === undefined || typeof value === 'function') return value
   throw new TypeError(`${option}: expected a function, got ${typeof value}`)
 }
+
+/**
+ * A text with something in it.
+ * @throws TypeError that names `option`.
+ */
+export function textOf(value: string, option: string): string {
+  if (typeof value === 'string' && value !== '') return value
+  throw new TypeError(
+    `${option}: expected a text that is not empty, got ${value === '' ? "''" : typeof value}`,
+  )
+}
+
+/**
+ * An object that has these methods.
+ * @throws TypeError that names `option`.
+ */
+export function withMethods<T extends object>(
+  value: T,
+  option: string,
+  methods: readonly (keyof T & string)[],
+): T {
+  if (
+    typeof value === 'object' &&
+    value !== null &&
+    methods.every((name) => typeof value[name] === 'function')
+  )
+    return value
+  throw new TypeError(
+    `${option}: expected an object with ${methods.map((name) => `${name}()`).join(' and ')}`,
+  )
+}

@@ -10,7 +10,7 @@ import {
 } from '@timebudget/core'
 import { Latency } from './latency.ts'
 import { LatencyBook } from './latency-book.ts'
-import { positiveInteger } from './option-values.ts'
+import { positiveInteger, textOf } from './option-values.ts'
 
 /** How long the work of a request takes: always so long, as learned, as learned per key, or told by a function of it. */
 export type QueueEstimate =
@@ -75,10 +75,9 @@ export interface ResolvedQueueOptions {
 export function resolveQueueOptions(options: DeadlineQueueOptions): ResolvedQueueOptions {
   refuseUnknownOptions(options, ['slots', 'name', 'estimate', 'maxWaiting', 'clock'])
   const { maxWaiting = 10_000, name = 'queue' } = options
-  if (typeof name !== 'string' || name === '') throw new TypeError('name: expected a text')
   return Object.freeze({
     slots: positiveInteger(options.slots, 'slots'),
-    name,
+    name: textOf(name, 'name'),
     estimate: readEstimate(options.estimate),
     maxWaiting: maxWaiting === Infinity ? Infinity : wholeNumber(maxWaiting, 'maxWaiting'),
     clock: options.clock ?? systemClock,
@@ -129,9 +128,9 @@ export function resolveRequest(
     throw new TypeError('priority: expected a number, the least goes first')
   return {
     asked: request,
-    operation,
-    key: request.key ?? operation,
-    class: request.class,
+    operation: textOf(operation, 'operation'),
+    key: textOf(request.key ?? operation, 'key'),
+    class: request.class === undefined ? undefined : textOf(request.class, 'class'),
     priority,
     estimate: estimate === undefined ? undefined : parseDuration(estimate, 'estimate'),
     timeout: request.timeout === undefined ? Infinity : parseDuration(request.timeout, 'timeout'),

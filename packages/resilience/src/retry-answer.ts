@@ -1,5 +1,5 @@
 import { Readable } from 'node:stream'
-import { hasMembers } from './retry-causes.ts'
+import { hasMembers, lookAt } from './retry-causes.ts'
 
 /** More than any message of failure: to read on would cost more than a new connection. */
 const mostBytes = 65_536
@@ -14,7 +14,7 @@ export function discardAnswer(answer: unknown): void {
  * function ends that, and closes the connection if it was not done.
  */
 export function drainAnswer(answer: unknown): () => void {
-  const parts = hasMembers(answer) ? [answer, answer['body'], answer['data']] : []
+  const parts = hasMembers(answer) ? lookAt(() => [answer, answer['body'], answer['data']], []) : []
   const stops = parts.map(drainStream)
   return function stopDraining(): void {
     for (const stop of stops) stop?.()

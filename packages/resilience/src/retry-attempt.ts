@@ -9,7 +9,7 @@ import {
 } from '@timebudget/core'
 import { pushbackOf } from './pushback.ts'
 import { discardAnswer } from './retry-answer.ts'
-import { hasMembers } from './retry-causes.ts'
+import { hasMembers, lookAt } from './retry-causes.ts'
 import type { AttemptResult, RetryRules } from './retry-options.ts'
 import { final, judgeAnswer, judgeError, statusOf, type Verdict } from './retry-verdict.ts'
 
@@ -98,10 +98,11 @@ export class Attempt<T> {
   }
 
   #judgeAnswer(value: T): FailedAttempt<T> | undefined {
-    const verdict = this.#overruled({ kind: 'answer', answer: value }, judgeAnswer(value, this.#facts))
+    const judged = lookAt(() => judgeAnswer(value, this.#facts), undefined)
+    const verdict = this.#overruled({ kind: 'answer', answer: value }, judged)
     if (verdict === undefined) return undefined
-    const status = hasMembers(value) ? statusOf(value) : undefined
-    const wait = pushbackOf(value, this.#rules.clock.epoch())
+    const status = lookAt(() => (hasMembers(value) ? statusOf(value) : undefined), undefined)
+    const wait = this.#pushbackOf(value)
     const said = status === undefined ? 'gave an answer that is to be tried again' : `answered ${status}`
     const error = new UpstreamError(`${this.#rules.operation} ${said}`, {
       operation: this.#rules.operation,
@@ -113,13 +114,17 @@ export class Attempt<T> {
   }
 
   #judgeError(error: unknown): FailedAttempt<T> {
-    const judged = judgeError(error, this.#facts)
+    const judged = lookAt(() => judgeError(error, this.#facts), final)
     const ended = this.#running.deadline.reason
     // by the deadline, by its user or for another attempt: nobody is asked
     if (ended !== undefined && ended.outcome !== 'operation_timeout')
       return this.#failed({ error, verdict: final })
     const verdict = this.#overruled({ kind: 'error', error }, judged) ?? { ...judged, isRetryable: false }
-    return this.#failed({ error, verdict, wait: pushbackOf(error, this.#rules.clock.epoch()) })
+    return this.#failed({ error, verdict, wait: this.#pushbackOf(error) })
+  }
+
+  #pushbackOf(failure: unknown): number {
+    return lookAt(() => pushbackOf(failure, this.#rules.clock.epoch()), 0)
   }
 
   /** The rules' verdict, unless `retryOn` knows better; none if an answer is to be taken for a good one. */

@@ -19,3 +19,12 @@ export function causesOf(error: unknown): readonly Unknowns[] {
   }
   return chain
 }
+
+/** What is found out by looking at somebody else's value, which may throw when it is looked at: then `otherwise`. */
+export function lookAt<R>(look: () => R, otherwise: R): R {
+  try {
+    return look()
+  } catch {
+    return otherwise
+  }
+}

@@ -5,7 +5,7 @@ import {
   type RetryStop,
   type TimeBudgetError,
 } from '@timebudget/core'
-import { hasMembers } from './retry-causes.ts'
+import { hasMembers, lookAt } from './retry-causes.ts'
 
 /** How a call that `retry` made has failed for good. */
 export interface RetryEnd {
@@ -68,6 +68,9 @@ function lastBehind(why: unknown, last: unknown, depth: number): unknown {
   if ((why ?? undefined) === undefined || depth === deepest) return last
   if (isTimeBudgetError(why)) return withLastError(why, last, depth)
   if (!hasMembers(why)) return new Error(String(why), { cause: last })
-  const told = new Error(String(why['message']), { cause: lastBehind(why['cause'], last, depth + 1) })
-  return Object.assign(told, { name: String(why['name']) })
+  const { message, name, cause } = lookAt(
+    () => ({ message: String(why['message']), name: String(why['name']), cause: why['cause'] }),
+    { message: 'it cannot be told why', name: 'Error', cause: undefined },
+  )
+  return Object.assign(new Error(message, { cause: lastBehind(cause, last, depth + 1) }), { name })
 }

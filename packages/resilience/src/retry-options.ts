@@ -9,7 +9,7 @@ import {
   refuseUnknownOptions,
 } from '@timebudget/core'
 import type { Latency } from './latency.ts'
-import { optionalFunction, positiveInteger } from './option-values.ts'
+import { optionalFunction, positiveInteger, textOf, withMethods } from './option-values.ts'
 import { defaultRetryBudget, type RetryBudget } from './retry-budget.ts'
 
 /** How long is waited before another attempt: a random time between 0 and a limit that grows. */
@@ -118,7 +118,7 @@ export function resolveRetryOptions<T>(options: RetryOptions<T>): RetryRules<T> 
   const floor = resolveFloor(options.floor ?? 0)
   const hedgeAfter = options.hedge === undefined ? undefined : resolveHedge(options.hedge)
   return {
-    operation,
+    operation: textOf(operation, 'operation'),
     attempts: positiveInteger(options.attempts ?? 3, 'attempts'),
     timeout: options.timeout === undefined ? undefined : parseDuration(options.timeout, 'timeout'),
     floor,
@@ -126,8 +126,8 @@ export function resolveRetryOptions<T>(options: RetryOptions<T>): RetryRules<T> 
     backoff: resolveBackoff(options.backoff ?? {}),
     retryOn: optionalFunction(options.retryOn, 'retryOn'),
     idempotent: options.idempotent ?? true,
-    budget: budget ?? undefined,
-    destination: options.destination ?? operation,
+    budget: budget === null ? undefined : withMethods(budget, 'budget', ['deposit', 'withdraw']),
+    destination: textOf(options.destination ?? operation, 'destination'),
     nested: options.nested ?? false,
     deadline: options.deadline,
     signal: options.signal,
@@ -143,7 +143,7 @@ function resolveFloor(floor: Floor): number | FloorSource {
 }
 
 function resolveBackoff(options: BackoffOptions): RetryRules<unknown>['backoff'] {
-  refuseUnknownOptions(options, ['initial', 'max', 'factor'])
+  refuseUnknownOptions(options, ['initial', 'max', 'factor'], 'backoff')
   const { factor = 2 } = options
   if (!(factor >= 1 && factor < Infinity))
     throw new TypeError(`backoff.factor: expected a number of at least 1, got ${String(factor)}`)
@@ -155,9 +155,10 @@ function resolveBackoff(options: BackoffOptions): RetryRules<unknown>['backoff']
 }
 
 function resolveHedge(hedge: HedgeOptions): number | Latency {
-  refuseUnknownOptions(hedge, ['after'])
+  refuseUnknownOptions(hedge, ['after'], 'hedge')
   const { after } = hedge
-  return typeof after === 'object' && after !== null ? after : parseDuration(after, 'hedge.after')
+  if (typeof after !== 'object') return parseDuration(after, 'hedge.after')
+  return withMethods(after, 'hedge.after', ['quantile', 'record'])
 }
 
 /** The latency that hedging goes by, unless the floor learns the very same. */

@@ -313,5 +313,8 @@ test('results and errors of any odd shape are judged without harm', async () => 
   const search = breaker('search', { failures: 1 })
   await expect(search.run(() => hostile)).resolves.toBe(hostile)
   expect(search.state).toBe('closed')
+  await expect(search.run(throwing(hostile))).rejects.toBe(hostile)
+  expect(search.state).toBe('open')
+  expect(warn).not.toHaveBeenCalled()
   warn.mockRestore()
 })

@@ -273,4 +273,6 @@ test('options that do not exist, or are no functions where they should be, are r
   expect(() => breaker('search', JSON.parse('{"threshold":3}'))).toThrow('threshold: no such option')
   expect(() => breaker('search', JSON.parse('{"isFailure":true}'))).toThrow('isFailure: expected a function')
   expect(() => breakers({ maxKeys: 0 })).toThrow('maxKeys')
+  expect(() => breaker('')).toThrow('name: expected a text')
+  expect(() => breakers().for(JSON.parse('7'))).toThrow('key: expected a text')
 })

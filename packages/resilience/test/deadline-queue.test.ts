@@ -323,6 +323,9 @@ describe('options', () => {
     [{ timeout: 'long' }, /^timeout:/],
     [{ reserve: Number.NaN }, /^reserve:/],
     [{ priority: Number.NaN }, /^priority:/],
+    [{ operation: '' }, /^operation:/],
+    [{ key: JSON.parse('7') }, /^key:/],
+    [{ class: JSON.parse('7') }, /^class:/],
     [{ clas: 'free' }, /^clas: no such option/],
   ])('%j of a request is refused by name', async (request, message) => {
     const queue = new DeadlineQueue({ slots: 1 })

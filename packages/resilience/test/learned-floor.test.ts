@@ -248,6 +248,7 @@ test.each<[object, RegExp]>([
   [{ pressure: 'high' }, /pressure/],
   [{ pressure: {} }, /pressure/],
   [{ cap: { share: 20 } }, /cap\.share/],
+  [{ cap: 0.2 }, /cap: expected an object with share, window/],
   [{ cap: { window: 'soon' } }, /cap\.window/],
   [{ cap: { window: 0 } }, /cap\.window/],
   [{ store: { get: 1 } }, /store/],
