@@ -1,1 +1,9 @@
-export {}
+export { sse } from './sse.ts'
+export type { DoneData, EventStream, PipeEnd, StreamScope, TokenData, TokenSource } from './event-stream.ts'
+export type { ErrorData } from './error-data.ts'
+export type { HeartbeatData } from './waiting-beat.ts'
+export type { ResumeOptions, StreamOptions } from './options.ts'
+export type { ContextLike, ReplyLike, StreamTarget } from './target.ts'
+export { type FollowOptions, resumeStream, stopStream } from './resume/resume-stream.ts'
+export { memoryResume, type MemoryResumeOptions } from './resume/memory.ts'
+export type { Frame, Recording, ResumeStore, StoredWork } from './resume/store.ts'

@@ -33,7 +33,8 @@ export class BegunBody {
    */
   cutOff(response: ServerResponse, reason: TimeBudgetError, { end }: OriginalMethods): void {
     if (this.#canSayWhy(response)) {
-      Reflect.apply(end, response, [`event: error\ndata: ${JSON.stringify(problemOf(reason))}\n\n`])
+      const data = { ...problemOf(reason), partial: true }
+      Reflect.apply(end, response, [`event: error\ndata: ${JSON.stringify(data)}\n\n`])
       if (!response.req.complete) http2StreamOf(response)?.close()
     } else if (isHttp2(response.req)) {
       // destroy() looks like a clean end there, and CANCEL raises no error at the client
