@@ -164,7 +164,7 @@ export function startOperation(name: string, options: OperationOptions = {}): Ru
   const remaining = parent === undefined ? deadline.remaining() : parent.remaining()
   // what is learned of the work is compared with the time that the work itself would get
   const available = Math.min(remaining - reserve, deadline.budget)
-  const floor = options.floor === undefined ? 0 : parseFloor(options.floor, 'floor', available)
+  const floor = options.floor === undefined ? 0 : readFloor(options.floor, available, deadline)
   if (options.attempt !== undefined) internals.setAttempt(deadline, options.attempt)
   const entry = deadline.ledger.open({
     name,
@@ -184,6 +184,16 @@ export function startOperation(name: string, options: OperationOptions = {}): Ru
   deadline.ledger.close(entry, refusal.outcome)
   operationFinished.publish(() => ({ deadline, entry, error: refusal }))
   throw refusal
+}
+
+/** A floor that cannot be read, or that throws, leaves nothing of the deadline behind that was made for the work. */
+function readFloor(floor: Floor, available: number, deadline: Deadline): number {
+  try {
+    return parseFloor(floor, 'floor', available)
+  } catch (error) {
+    deadline.settle()
+    throw error
+  }
 }
 
 function refuse(

@@ -1,3 +1,4 @@
+import { getEventListeners } from 'node:events'
 import { afterEach, describe, expect, test } from 'vitest'
 import {
   Deadline,
@@ -25,6 +26,19 @@ function underBudget(budget: number): { readonly clock: ManualClock; readonly de
   const clock = new ManualClock()
   return { clock, deadline: Deadline.after(budget, { clock }) }
 }
+
+test('law 4: an operation whose floor throws leaves nothing behind', () => {
+  const { deadline } = underBudget(1_000)
+  const controller = new AbortController()
+  const floor = {
+    current(): never {
+      throw new Error('broken')
+    },
+  }
+  const start = (): unknown => startOperation('search', { deadline, signal: controller.signal, floor })
+  expect(start).toThrow('broken')
+  expect(getEventListeners(controller.signal, 'abort')).toHaveLength(0)
+})
 
 describe('an operation that was started', () => {
   test('ends once: the first word counts', () => {

@@ -80,14 +80,24 @@ export class Admission {
     const predicted = this.#predict(arrival)
     const waiter = new Waiter(arrival, { operation, predicted })
     if (this.#refuses(waiter)) this.#shed(waiter)
-    else {
-      this.#lanes.join(waiter)
-      operation.onCutOff((reason) => {
-        this.#lanes.leave(waiter)
-        this.#dismiss(waiter, reason)
-      })
-    }
+    else this.#join(waiter)
     return waiter.slot
+  }
+
+  #join(waiter: Waiter): void {
+    const oldest = this.#isFull ? waiter.lane.line.last : undefined
+    if (oldest !== undefined) this.#lanes.leave(oldest)
+    this.#lanes.join(waiter)
+    waiter.operation.onCutOff((reason) => {
+      this.#lanes.leave(waiter)
+      this.#dismiss(waiter, reason)
+    })
+    // not before its successor stands in line: whoever hears of it may ask for a slot too
+    if (oldest !== undefined) this.#shed(oldest)
+  }
+
+  get #isFull(): boolean {
+    return this.#lanes.size >= this.#options.maxWaiting
   }
 
   #describe(request: ResolvedRequest, left: number): Arrival {
@@ -128,18 +138,16 @@ export class Admission {
       tooLate = expectation.chance(budget - predicted) < least
     }
     lane.level.noteDemand(lane, waiter.work)
-    if (!tooLate && (this.#lanes.size < this.#options.maxWaiting || this.#makesRoom(lane))) return false
-    lane.wantedUntil = Math.max(lane.wantedUntil, waiter.since + budget)
+    // where the newest goes first, it takes the place of whoever has waited longest
+    const isRoom = !this.#isFull || (!this.#estimates.any && lane.line.size > 0)
+    if (!tooLate && isRoom) return false
+    this.#noteWanted(waiter)
     return true
   }
 
-  /** Where the newest goes first, it takes the place of whoever has waited longest. */
-  #makesRoom(lane: Waiter['lane']): boolean {
-    const oldest = this.#estimates.any ? undefined : lane.line.last
-    if (oldest === undefined) return false
-    this.#lanes.leave(oldest)
-    this.#shed(oldest)
-    return true
+  /** Who was refused counts as wanting a slot for as long as it would have waited, but not for ever. */
+  #noteWanted({ lane, since, budget }: Waiter): void {
+    lane.wantedUntil = Math.max(lane.wantedUntil, since + Math.min(budget, farthest))
   }
 
   /** Gives free slots to those who wait, until there is none of the one or of the other. */
@@ -161,7 +169,7 @@ export class Admission {
   #serve(waiter: Waiter): void {
     const { request, lane, work } = waiter
     if (this.#comesTooLate(waiter)) {
-      lane.wantedUntil = Math.max(lane.wantedUntil, waiter.since + waiter.budget)
+      this.#noteWanted(waiter)
       this.#shed(waiter)
       return
     }

@@ -7,6 +7,9 @@ const lowerShare = 0.1
 // Priorities that nobody uses are forgotten once there are more than this.
 const manyLevels = 8
 
+/** Priorities told apart at a time: every arrival looks at all of them. */
+const mostLevels = 32
+
 /**
  * Everybody who waits: by priority, in there by class, in there in order. Knows whose turn it is, and how much work is
  * done before the turn of anybody who might join.
@@ -91,8 +94,18 @@ export class Lanes<Member extends Place<Member> & { readonly lane: Lane<Member> 
     }
     const kept =
       this.#levels.length < manyLevels ? this.#levels : this.#levels.filter((level) => level.wants(now))
+    if (kept.length >= mostLevels) return nearestOf(kept, priority)
     const level = new Level<Member>(priority)
     this.#levels = [...kept, level].sort((one, other) => one.priority - other.priority)
     return level
   }
+}
+
+function nearestOf<Member extends Place<Member>>(
+  levels: readonly Level<Member>[],
+  priority: number,
+): Level<Member> {
+  return levels.reduce((nearest, level) =>
+    Math.abs(level.priority - priority) < Math.abs(nearest.priority - priority) ? level : nearest,
+  )
 }

@@ -67,7 +67,6 @@ export class HeldSlot implements Slot {
   }
 
   release(error?: unknown): void {
-    if (!this.#held) return
     if (error === undefined) this.operation.end()
     else this.operation.fail(error)
     this.giveBack()

@@ -70,12 +70,24 @@ class RetryCall<T> {
       const end = await this.#round(floor)
       if (end.kind === 'answered') return end.value
       if (whole.reason !== undefined) throw this.#endedBy(whole.reason, end)
-      const decision = decideRetry(end, this.#state(), rules)
+      const decision = this.#decide(end)
       if (decision.kind === 'stop') return this.#giveUp(end, decision)
       this.#publish(end, { delay: decision.delay })
       this.#last = end
       await this.#pause(end, decision.delay)
       floor = decision.floor
+    }
+  }
+
+  /** Rules of the user's that throw, such as a floor of its own, are told of and leave nothing open. */
+  #decide(end: FailedAttempt<T>): RetryDecision {
+    try {
+      return decideRetry(end, this.#state(), this.#call.rules)
+    } catch (error) {
+      const stop = 'not_retryable'
+      this.#publish(end, { stop })
+      discardAnswer(end.answer?.value)
+      throw this.#ending(error, stop)
     }
   }
 
@@ -171,7 +183,7 @@ class RetryCall<T> {
   #refused(error: unknown, floor: number | FloorSource): unknown {
     const { rules, whole } = this.#call
     const last = this.#last
-    if (last === undefined) return this.#ending(error, stopOf(whole.reason))
+    if (last === undefined) return this.#ending(error, stopOf(whole.reason ?? findTimeBudgetError(error)))
     if (whole.reason !== undefined) return this.#endedBy(whole.reason, last)
     this.#publish(last, { stop: 'no_time' })
     const needed = rules.reserve + (typeof floor === 'number' ? floor : floor.current())
@@ -194,8 +206,10 @@ class RetryCall<T> {
   }
 }
 
+/** By what ended the call, or refused its start; a floor that throws is neither. */
 function stopOf(reason: TimeBudgetError | undefined): RetryStop {
-  return reason === undefined || reason.status === 504 ? 'no_time' : 'cancelled'
+  if (reason === undefined) return 'not_retryable'
+  return reason.status === 504 ? 'no_time' : 'cancelled'
 }
 
 /** What takes longer is worth a second call: one in twenty (Dean and Barroso, The Tail at Scale, 2013). */

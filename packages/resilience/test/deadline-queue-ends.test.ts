@@ -1,4 +1,4 @@
-import { ClientClosedError, Deadline, operationFinished, UpstreamError } from '@timebudget/core'
+import { ClientClosedError, Deadline, operationFinished, queueJudged, UpstreamError } from '@timebudget/core'
 import { ManualClock } from '@timebudget/core/testing'
 import { describe, expect, test } from 'vitest'
 import { DeadlineQueue } from '../src/index.ts'
@@ -129,6 +129,20 @@ describe('a slot is free again', () => {
     expect(nested?.state).toBe('holding')
   })
 
+  test('when who listens to refusals brings more classes than are told apart', async () => {
+    const scene = new Scene({ slots: 1, maxWaiting: 1 })
+    const [holder] = await scene.fill()
+    scene.come({ class: 'a', budget: 9000 })
+    const unsubscribe = operationFinished.subscribe(({ entry }) => {
+      if (entry.outcome !== 'shed') return
+      unsubscribe()
+      for (let index = 0; index < 100; index += 1) scene.come({ class: `more ${index}` })
+    })
+    const displacing = scene.come({ class: 'a', budget: 9000 })
+    await scene.release(holder)
+    expect(displacing.state).toBe('holding')
+  })
+
   test('and what the work failed with is in the ledger when release is told of it', async () => {
     const scene = new Scene({ slots: 1 })
     const deadline = scene.deadline(900)
@@ -186,6 +200,7 @@ describe('who waits', () => {
     await scene.release(holder)
     expect(late.error).toMatchObject({ outcome: 'deadline_exceeded' })
     expect(next.state).toBe('holding')
+    expect(scene.events.map(({ decision }) => decision)).toEqual(['admitted', 'left', 'admitted'])
   })
 
   test('cannot starve others by being aborted: their places are free at once', async () => {

@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest'
 import type { DeadlineQueueOptions, QueueRequest } from '../src/index.ts'
-import { Scene } from './support/queue.ts'
+import { atRest, Scene } from './support/queue.ts'
 import { seededRandom } from './support/seeded-random.ts'
 
 interface Stream {
@@ -112,4 +112,40 @@ test('the shares hold as well where nobody knows how long anything takes', async
 test('at twice what the slots can do most of what is begun is answered in time', async () => {
   const { answered } = await simulate({ slots: 2 }, [{ name: 'work', every: 100, takes: 400, budget: 1500 }])
   expect(answered['work']).toBeGreaterThan(0.95 * 2 * (60_000 / 400))
+})
+
+test('who was refused without a deadline counts as wanting for five minutes, not for ever', async () => {
+  const predicted = async (pause: number): Promise<number> => {
+    const scene = new Scene({ slots: 1, estimate: 1000, maxWaiting: 2 })
+    await scene.fill()
+    for (const budget of [9000, 9500]) scene.come({ class: 'long', budget })
+    const refused = scene.come({ class: 'gone' })
+    await scene.turn(10_000)
+    expect(refused.state).toBe('refused')
+    await scene.turn(pause)
+    scene.come({ class: 'long', estimate: 3000, budget: 60_000 })
+    scene.come({ class: 'short', estimate: 100, budget: 61_000 })
+    return scene.queue.predictedWait({ class: 'short', deadline: scene.deadline(62_000) })
+  }
+  // among two classes instead of three, it comes sooner
+  expect(await predicted(5 * 60_000)).toBeLessThan(await predicted(4 * 60_000))
+})
+
+test('a thousand priorities are 32: the others join the nearest, in order of their deadlines', async () => {
+  const scene = new Scene({ slots: 1, estimate: 1 })
+  const [holder] = await scene.fill()
+  const callers = Array.from({ length: 1000 }, (_, priority) =>
+    scene.come({ priority, budget: 200_000 - priority }),
+  )
+  await atRest()
+  await scene.release(holder)
+  const served: number[] = []
+  for (let turn = 0; turn < callers.length; turn += 1) {
+    const next = callers.findIndex(({ state }, index) => state === 'holding' && !served.includes(index))
+    served.push(next)
+    await scene.release(callers[next])
+  }
+  expect(served.slice(0, 31)).toEqual(Array.from({ length: 31 }, (_, priority) => priority))
+  expect(served[31]).toBe(999)
+  expect(new Set(served).size).toBe(1000)
 })

@@ -46,6 +46,7 @@ describe('while a slot is free', () => {
     runWithDeadline(Deadline.after('1s', { label: 'freed' }), () => holder.release())
     expect(await without).toBe(Infinity)
     expect(await seen).toBeGreaterThan(5000)
+    expect(await seen).toBeLessThanOrEqual(9000)
   })
 })
 
@@ -103,6 +104,18 @@ describe('while all slots are taken', () => {
     expect(scene.queue.predictedWait({ deadline: scene.deadline(70_000) })).toBe(4000 + 6000 / 2)
     expect(scene.queue.predictedWait({ deadline: scene.deadline(90_000) })).toBe(4000 + 12_000 / 2)
     expect(scene.queue.predictedWait({ deadline: scene.deadline(90_000), priority: -1 })).toBe(4000)
+  })
+
+  test('a lower priority waits for all of a higher one, but for the tenth that it is guaranteed', async () => {
+    const scene = new Scene({ slots: 1, estimate: 1000 })
+    const [holder] = await scene.fill()
+    const users = [1, 2, 3].map(() => scene.come({ budget: 60_000 }))
+    const batch = scene.come({ budget: 60_000, priority: 1 })
+    await scene.release(holder)
+    expect(users[0]?.state).toBe('holding') // and the batch has earned its first tenth
+    await scene.release(users[0])
+    expect(batch.state).toBe('holding') // which it now owes
+    expect(scene.queue.predictedWait({ priority: 1 })).toBe(1000 + 2 * 1000)
   })
 
   test('who cannot finish in time is refused on arrival, and told after which time it could', async () => {
@@ -246,6 +259,7 @@ describe('estimates', () => {
     for (let call = 0; call < 10; call += 1) await held('cut', 400, { budget: 400 })
     expect(book.of('big').quantile(0.5)).toBeCloseTo(2000, -2)
     expect(book.of('cut').chance(390)).toBe(0)
+    expect(book.of('cut').chance(500)).toBeUndefined()
     await scene.fill()
     scene.come({ key: 'big', budget: 60_000 }) // so that somebody else wants the slot
     const big = scene.come({ key: 'big', budget: 1000 })

@@ -3,6 +3,7 @@ import {
   CircuitOpenError,
   currentDeadline,
   Deadline,
+  type FloorSource,
   OverloadedError,
   runWithDeadline,
   UpstreamError,
@@ -484,6 +485,32 @@ test('an error of retryOn is thrown, and nothing is left open', async () => {
   expect(await failureOf(retry(() => response, { ...steady(clock), retryOn }))).toBe(mistake)
   await expect(response.text()).rejects.toThrow()
   expect(await failureOf(retry(failing(clock, 9).work, { ...steady(clock), retryOn }))).toBe(mistake)
+})
+
+test('a floor that throws ends the call with that, told and without leaving an answer open', async () => {
+  const clock = new ManualClock()
+  const mistake = new TypeError('oops')
+  const floorFailing = (from: number): FloorSource => {
+    let asked = 0
+    return {
+      current() {
+        asked += 1
+        if (asked >= from) throw mistake
+        return 0
+      },
+    }
+  }
+  const response = unavailable()
+  for (const from of [1, 2]) {
+    const call = (): Promise<unknown> =>
+      retry(() => response, { ...steady(clock), floor: floorFailing(from) })
+    const decisions = await decisionsOf(call)
+    const failed = await failureOf(call())
+    expect(failed).toBe(mistake)
+    expect(retryEndOf(failed)).toEqual({ stop: 'not_retryable', attempts: from - 1 })
+    expect(decisions).toHaveLength(from - 1)
+  }
+  await expect(response.text()).rejects.toThrow()
 })
 
 test('what ended by the deadline or by its user is not asked about', async () => {
