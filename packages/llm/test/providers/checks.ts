@@ -244,21 +244,24 @@ export const checks: readonly ProviderCheck[] = [
     assert(error instanceof Error)
   }),
   check(
-    'an error within the stream is a failure',
+    'an error within the stream is a failure, and closes the connection',
     {
       steps: [
         { tokens: 2 },
         { wait: 50 },
         { failure: { message: 'too much to do', type: 'overloaded_error' } },
       ],
-      ending: 'cut',
+      ending: 'silence',
     },
-    async ({ surface, place }) => {
+    async ({ surface, place, provider }) => {
       const { text, error } = await hear(surface.ask(place))
       assert.equal(text, 'word word')
       assert(error instanceof Error)
       if (place.fetch === globalThis.fetch) assert.match(error.message, /too much to do|interrupted/)
+      const request = await provider.nextRequest()
+      assert((await request.closed).byClient)
     },
+    { appliesTo: ({ hearsErrors }, fetchKind) => hearsErrors || fetchKind === 'governed' },
   ),
   check(
     'a chunk that cannot be read is a failure',

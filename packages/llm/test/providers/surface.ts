@@ -21,6 +21,8 @@ export interface ProviderSurface {
   readonly hasTimeout: boolean
   /** Not the Responses API: its last event repeats the whole text, and OpenAI's SDK takes long to read a long line. */
   readonly takesMuch: boolean
+  /** Whether its SDK passes on an error that the provider tells of within the stream. */
+  readonly hearsErrors: boolean
   ask(place: Place, scope?: SourceScope): AsyncIterableIterator<ModelEvent>
 }
 

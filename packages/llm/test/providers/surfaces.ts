@@ -16,7 +16,7 @@ export function openaiSurfaces(name: string, OpenAIClient: typeof OpenAI): Provi
       apiKey: 'test',
       ...(timeout === undefined ? {} : { timeout }),
     })
-  const told = { tellsReasoning: true, countsReasoning: true, hasTimeout: true }
+  const told = { tellsReasoning: true, countsReasoning: true, hasTimeout: true, hearsErrors: true }
   return [
     {
       name: `openaiChat over ${name}`,
@@ -41,6 +41,7 @@ export function aiSdkSurface(name: string, create: typeof createOpenAI): Provide
     countsReasoning: true,
     hasTimeout: false,
     takesMuch: true,
+    hearsErrors: true,
     ask: ({ fetch, url }, scope) =>
       aiSdk(create({ baseURL: `${url}/v1`, apiKey: 'test', fetch }).chat(model), { prompt }, scope),
   }
@@ -52,6 +53,7 @@ const anthropic: ProviderSurface = {
   countsReasoning: false,
   hasTimeout: true,
   takesMuch: true,
+  hearsErrors: true,
   ask({ fetch, url, timeout }, scope) {
     const client = new Anthropic({
       fetch,
@@ -77,6 +79,7 @@ const langchain: ProviderSurface = {
   countsReasoning: true,
   hasTimeout: false,
   takesMuch: true,
+  hearsErrors: true,
   ask: (place, scope) => langchainChat(chatModel(place, false), prompt, scope),
 }
 
@@ -85,6 +88,7 @@ const langchainResponses: ProviderSurface = {
   name: 'langchainChat over the Responses API',
   tellsReasoning: false,
   takesMuch: false,
+  hearsErrors: false,
   ask: (place, scope) => langchainChat(chatModel(place, true), prompt, scope),
 }
 
