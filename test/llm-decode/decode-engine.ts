@@ -3,18 +3,19 @@ import { once } from 'node:events'
 import { existsSync } from 'node:fs'
 import { fileURLToPath } from 'node:url'
 
-/** How many tokens the engine had begun to decode since its start, and when that was. */
+/** How many tokens the engine had begun to read of prompts and to decode since its start, and when that was. */
 export interface DecodeCount {
+  readonly read: number
   readonly decoded: number
   readonly epoch: number
   /** What became of the request's deadline; only of what was told of it. */
   readonly outcome?: string
 }
 
-type DecodeEvent = 'underway' | 'told' | 'ended'
+type DecodeEvent = 'begun' | 'reading' | 'underway' | 'told' | 'ended'
 
 interface EngineReport extends DecodeCount {
-  readonly event: 'listening' | 'begun' | DecodeEvent
+  readonly event: 'listening' | DecodeEvent
   readonly id?: number
   readonly url?: string
 }
@@ -35,6 +36,16 @@ export class Decoding {
   note(event: DecodeEvent, count: DecodeCount): void {
     this.#seen.set(event, count)
     for (const wake of [...this.#waiting]) wake()
+  }
+
+  /** The count when it came. */
+  get begun(): Promise<DecodeCount> {
+    return this.#countAt('begun')
+  }
+
+  /** The count when the first piece of its prompt had been read. */
+  get reading(): Promise<DecodeCount> {
+    return this.#countAt('reading')
   }
 
   /** The count when its tenth token had come. */
@@ -106,10 +117,12 @@ export class DecodeEngine {
         return
       case 'begun': {
         const decoding = new Decoding()
+        decoding.note(event, count)
         this.#decodings.set(id, decoding)
         this.#expected.shift()?.(decoding)
         return
       }
+      case 'reading':
       case 'underway':
       case 'told':
       case 'ended':

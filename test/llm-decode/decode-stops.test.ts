@@ -116,3 +116,19 @@ test('an engine stops at the deadline by itself, though its client waits on', as
   await expectStopped(await decoding, gateway)
   expect(await (await decoding).told).toMatchObject({ outcome: 'deadline_exceeded' })
 })
+
+test('a client that leaves while its long prompt is read stops the reading within one piece', async () => {
+  await using gateway = await startGateway(engine.url)
+  const letters = 6000
+  const { decoding, leave } = send(`${gateway.url}/answer`, { prompt: 'x'.repeat(letters) })
+  const begun = await (await decoding).begun
+  await (
+    await decoding
+  ).reading
+  leave()
+  const ended = await expectStopped(await decoding, gateway)
+  const told = await (await decoding).told
+  expect(ended.read - told.read).toBeLessThanOrEqual(64)
+  expect(ended.read - begun.read).toBeLessThan(letters)
+  expect(ended.decoded).toBe(begun.decoded)
+})

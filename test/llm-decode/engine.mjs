@@ -2,28 +2,12 @@
 // It tells its parent over IPC where it listens and how many tokens it has decoded when something happens.
 import { deadline } from '@timebudget/express'
 import express from 'express'
+import { loadDecoder } from './decoder.mjs'
 
 const settings = JSON.parse(process.argv[2])
-const { getLlama, LlamaCompletion } = await import(settings.library)
-
-const llama = await getLlama({
-  gpu: false,
-  build: 'never',
-  skipDownload: true,
-  progressLogs: false,
-  logLevel: 'error',
-})
-const model = await llama.loadModel({ modelPath: settings.model })
-// one thread: threads that share too few cores wait for each other within each token
-const context = await model.createContext({ contextSize: 8192, threads: 1 })
-const sequence = context.getSequence()
-// one request at a time; it lets the others wait in turn
-const completion = new LlamaCompletion({ contextSequence: sequence })
-
-// The engine's own count goes up as it begins to decode a token, whether or not anybody gets it.
-const count = () => ({ decoded: sequence.tokenMeter.usedOutputTokens, epoch: Date.now() })
+const decoder = await loadDecoder(settings.library, settings.model)
 const report = (event, details) => process.send?.({ event, ...details })
-let decodings = 0
+let requests = 0
 
 const app = express()
 app.set('env', 'test') // Express logs no errors
@@ -31,43 +15,34 @@ app.use(deadline(), express.json())
 app.post('/v1/chat/completions', async (request, response) => {
   const { messages, stream = false, max_tokens: maxTokens } = request.body
   const { signal } = request.deadline
-  const id = ++decodings
+  const id = ++requests
+  const note = (event, details) => report(event, { id, ...decoder.count, ...details })
+  note('begun')
+  signal.addEventListener('abort', () => note('told', { outcome: signal.reason.outcome }))
+
   const about = { id: `chatcmpl-${id}`, created: Math.floor(Date.now() / 1000), model: 'random-words' }
-  const chunk = (choice) => {
-    const choices = [{ index: 0, finish_reason: null, ...choice }]
+  const chunk = (delta, finish_reason = null) => {
+    const choices = [{ index: 0, delta, finish_reason }]
     response.write(`data: ${JSON.stringify({ ...about, object: 'chat.completion.chunk', choices })}\n\n`)
   }
-  report('begun', { id })
-  signal.addEventListener('abort', () => report('told', { id, ...count(), outcome: signal.reason.outcome }))
-  let tokens = 0
-  const generate = async () => {
-    try {
-      return await completion.generateCompletion(messages.map(({ content }) => content).join('\n'), {
-        maxTokens,
-        temperature: 0,
-        signal,
-        onToken: (more) => {
-          tokens += more.length
-          if (tokens === 10) report('underway', { id, ...count() })
-        },
-        onTextChunk: (content) => stream && chunk({ delta: { content } }),
-      })
-    } finally {
-      report('ended', { id, ...count() })
-    }
-  }
   if (stream) response.type('text/event-stream').flushHeaders()
-  const content = await generate()
+
+  let pieces = 0
+  let tokens = 0
+  const content = await decoder.decode(messages.map((message) => message.content).join('\n'), {
+    maxTokens,
+    onRead: () => ++pieces === 1 && note('reading'),
+    onToken: () => ++tokens === 10 && note('underway'),
+    onTextChunk: (text) => stream && chunk({ content: text }),
+    onEnd: () => note('ended'),
+  })
+
   if (stream) {
-    chunk({ delta: {}, finish_reason: 'length' })
+    chunk({}, 'length')
     response.end('data: [DONE]\n\n')
   } else {
-    const message = { role: 'assistant', content }
-    response.json({
-      ...about,
-      object: 'chat.completion',
-      choices: [{ index: 0, message, finish_reason: 'length' }],
-    })
+    const choices = [{ index: 0, message: { role: 'assistant', content }, finish_reason: 'length' }]
+    response.json({ ...about, object: 'chat.completion', choices })
   }
 })
 
