@@ -90,14 +90,15 @@ describe('a slot is free again', () => {
   })
 
   test('when its holder is cancelled in the moment between the grant and the news of it', async () => {
-    const scene = new Scene({ slots: 1 })
-    const [holder] = await scene.fill()
+    const scene = new Scene({ slots: 2 })
+    const holders = await scene.fill()
     const unlucky = scene.deadline(9000)
     let ran = false
     const acquiring = scene.come({ deadline: unlucky })
     const running = scene.queue.run(() => (ran = true), { deadline: unlucky })
     running.catch(() => undefined)
-    holder?.slot?.release()
+    for (const { slot } of holders) slot?.release()
+    expect(scene.queue).toMatchObject({ running: 2, waiting: 0 })
     unlucky.cancel()
     await expect(running).rejects.toMatchObject({ outcome: 'cancelled' })
     await atRest()
@@ -141,6 +142,22 @@ describe('a slot is free again', () => {
     const displacing = scene.come({ class: 'a', budget: 9000 })
     await scene.release(holder)
     expect(displacing.state).toBe('holding')
+  })
+
+  test('and whoever listens to the refusal of another does not get it before those who wait', async () => {
+    const scene = new Scene({ slots: 1, estimate: 1000 })
+    const [holder] = await scene.fill()
+    await scene.turn(900)
+    scene.come({ budget: 2000 }) // will come too late
+    const waiting = scene.come({ budget: 9000 })
+    let overtaking: ReturnType<Scene['come']> | undefined
+    const unsubscribe = queueJudged.subscribe(({ decision }) => {
+      if (decision === 'shed') overtaking ??= scene.come({ budget: 9000 })
+    })
+    await scene.turn(1500)
+    await scene.release(holder)
+    unsubscribe()
+    expect([waiting.state, overtaking?.state]).toEqual(['holding', 'waiting'])
   })
 
   test('and what the work failed with is in the ledger when release is told of it', async () => {

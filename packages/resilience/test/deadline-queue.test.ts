@@ -111,8 +111,10 @@ describe('while all slots are taken', () => {
     const [holder] = await scene.fill()
     const users = [1, 2, 3].map(() => scene.come({ budget: 60_000 }))
     const batch = scene.come({ budget: 60_000, priority: 1 })
+    await scene.turn(1000)
     await scene.release(holder)
     expect(users[0]?.state).toBe('holding') // and the batch has earned its first tenth
+    await scene.turn(1000)
     await scene.release(users[0])
     expect(batch.state).toBe('holding') // which it now owes
     expect(scene.queue.predictedWait({ priority: 1 })).toBe(1000 + 2 * 1000)
