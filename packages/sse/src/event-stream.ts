@@ -22,6 +22,9 @@ export type TokenSource<T> =
   | AsyncIterable<T>
   | ((scope: StreamScope) => AsyncIterable<T> | Promise<AsyncIterable<T>>)
 
+type ReservedName = 'stream' | 'heartbeat' | 'token' | 'done' | 'error'
+const reserved: ReadonlySet<string> = new Set(['stream', 'heartbeat', 'token', 'done', 'error'])
+
 /** Data of the `done` event. */
 export type DoneData<Events extends object> = Events extends { readonly done: infer Done } ? Done : unknown
 
@@ -83,13 +86,14 @@ export class EventStream<Events extends object = Record<string, unknown>> {
 
   /**
    * An event of your own. An `id` is only for streams without `resume`, which numbers its events itself.
-   * @throws TypeError for a name that is no single line, and for data that is no JSON.
+   * @throws TypeError for a name that is no single line, or stands for something else, and for data that is no JSON.
    */
-  send<Name extends keyof Events & string>(
+  send<Name extends Exclude<keyof Events & string, ReservedName>>(
     event: Name,
     data: Events[Name],
     options: { readonly id?: string | undefined } = {},
   ): Promise<boolean> {
+    if (reserved.has(event)) throw new TypeError(`event: '${event}' is not for events of your own`)
     return this.#sink.send({ event, data, id: options.id })
   }
 

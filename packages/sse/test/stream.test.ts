@@ -59,6 +59,7 @@ describe('a stream', () => {
       const stream = sse(response)
       expect(() => stream.send('a\nb', 1)).toThrow(/event: expected one line/)
       expect(() => stream.send('a', 1, { id: '' })).toThrow(/id: expected one line/)
+      expect(() => stream.send('done', 1)).toThrow(/event: 'done' is not/)
       expect(() => sse(response)).toThrow(/not begun/)
       await stream.error(new Error('password is hunter2'))
     })

@@ -76,22 +76,33 @@ export class MemoryRecording implements Recording {
     return first !== undefined && after + 1 < first.seq
   }
 
-  /** The last frame stays whatever its size. */
+  /** The last frame stays whatever its size, and up to twice the limits what a connection has yet to read. */
   #forgetOldest(): void {
-    const { window, characters } = this.#shape
-    while (this.#frames.length > 1 && (this.#frames.length > window || this.#size > characters)) {
-      this.#size -= this.#frames.shift()?.text.length ?? 0
+    while (this.#frames.length > 1 && this.#fills(1)) {
+      const [oldest] = this.#frames
+      if (oldest === undefined || (oldest.seq > this.#readByAll() && !this.#fills(2))) return
+      this.#frames.shift()
+      this.#size -= oldest.text.length
     }
+  }
+
+  /** Whether what is kept is more than so many times the limits. */
+  #fills(times: number): boolean {
+    const { window, characters } = this.#shape
+    return this.#frames.length > window * times || this.#size > characters * times
+  }
+
+  #readByAll(): number {
+    let least = Infinity
+    for (const reader of this.#readers) least = Math.min(least, reader.position)
+    return least
   }
 
   /** The work waits before a connection that reads slowly would lose what it has yet to read. */
   #keepsUp(): boolean {
+    if (!this.#fills(0.5)) return true
     const last = this.#frames.at(-1)?.seq ?? 0
-    const most = Math.max(1, this.#frames.length >> 1)
-    const isFull = this.#frames.length >= this.#shape.window || this.#size * 2 >= this.#shape.characters
-    if (!isFull) return true
-    for (const reader of this.#readers) if (last - reader.position > most) return false
-    return true
+    return last - this.#readByAll() <= this.#frames.length >> 1
   }
 
   #release(): void {
