@@ -14,19 +14,15 @@ const budget = 3_600_000
 
 /** The earliest deadline first, in a binary heap: the fastest order that p-queue can be given. */
 class ByDeadline {
-  #heap
-
-  constructor() {
-    this.#heap = []
-  }
+  heap = []
 
   get size() {
-    return this.#heap.length
+    return this.heap.length
   }
 
   enqueue(run, { deadline, ...options } = {}) {
     const item = { run, at: deadline, options }
-    const heap = this.#heap
+    const heap = this.heap
     let index = heap.length
     heap.push(item)
     while (index > 0) {
@@ -39,7 +35,7 @@ class ByDeadline {
   }
 
   dequeue() {
-    const heap = this.#heap
+    const heap = this.heap
     const first = heap[0]
     const last = heap.pop()
     if (heap.length === 0) return first?.run
