@@ -34,6 +34,8 @@ export interface LlmCall {
   readonly status: number | undefined
   /** Milliseconds after which the provider says that a retry may succeed. */
   readonly retryAfter: number | undefined
+  /** The provider's own word on whether a retry makes sense, where it gave one (`x-should-retry`). */
+  readonly shouldRetry?: boolean | undefined
   /** The provider's own word for its error: `insufficient_quota`, `overloaded_error`, ... */
   readonly providerCode?: string | undefined
   readonly usage: Usage

@@ -58,7 +58,7 @@ export class ModelCall implements ConnectWatcher {
   #connection: 'unknown' | 'making' | 'made' | 'failed' = 'unknown'
   #connectingAt = 0
   #abandon: (() => void) | undefined
-  #answer: { readonly status: number; readonly retryAfter: number | undefined } | undefined
+  #answer: (Pick<LlmCall, 'retryAfter' | 'shouldRetry'> & { readonly status: number }) | undefined
   #leaving: { readonly ending: CallEnding; readonly timer: ClockTimer } | undefined
   #ending: CallEnding | undefined
   #onFailure: ((error: unknown) => void) | undefined
@@ -131,7 +131,12 @@ export class ModelCall implements ConnectWatcher {
 
   answered({ status, headers }: Pick<Response, 'status' | 'headers'>): void {
     this.#timings.headers = this.#elapsed()
-    this.#answer = { status, retryAfter: retryAfterOf(headers, this.#clock.epoch()) }
+    const said = headers.get('x-should-retry')
+    this.#answer = {
+      status,
+      retryAfter: retryAfterOf(headers, this.#clock.epoch()),
+      shouldRetry: said === 'true' ? true : said === 'false' ? false : undefined,
+    }
   }
 
   /** A piece of content has come. */
@@ -263,6 +268,7 @@ export class ModelCall implements ConnectWatcher {
       complete,
       status: this.#answer?.status,
       retryAfter: this.#answer?.retryAfter,
+      shouldRetry: this.#answer?.shouldRetry,
       ...(providerError?.code === undefined ? {} : { providerCode: providerError.code }),
       usage: this.tally.usage(this.#wasWorkedOn() ? promptLength : undefined),
       contentChunks,

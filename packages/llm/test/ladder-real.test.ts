@@ -123,8 +123,15 @@ describe('a ladder over real SDKs', () => {
       failure: { message: 'pay first', code: 'insufficient_quota' },
       says: /429 \(insufficient_quota\): .*pay first/,
     },
-  ])('does not ask again after $name, and says so', async ({ status, failure, says }) => {
-    const provider = await providerOf({ big: [errorAnswer(status, failure)] })
+    {
+      name: 'an overload that its provider says is no use to ask about again',
+      status: 503,
+      failure: { message: 'down for the day' },
+      headers: { 'x-should-retry': 'false' },
+      says: /503.*down for the day/,
+    },
+  ])('does not ask again after $name, and says so', async ({ status, failure, headers, says }) => {
+    const provider = await providerOf({ big: [errorAnswer(status, failure, headers)] })
     const answering = ladder([rungOf(provider, 'big', { attempts: 3 })]).run('Why?', soon())
     await expect(answering).rejects.toMatchObject({
       code: 'UPSTREAM_ERROR',

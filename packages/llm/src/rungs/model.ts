@@ -112,7 +112,8 @@ interface Opening<Input> {
 function mayPass(error: unknown, call: LlmCall | undefined): boolean | undefined {
   if (outcomeOf(error) === 'first_token_timeout' || call?.providerCode === 'insufficient_quota') return false
   if (call?.outcome !== 'upstream_error' || call.status === undefined) return undefined
-  // by the record, since in the SDK's error stands `x-should-retry: false`: that is for the SDK
+  // by the record, since in the SDK's error stands `x-should-retry: false`: that is ours, for the SDK
+  if (call.shouldRetry === false) return false
   return call.status < 400 || passing.has(call.status)
 }
 
