@@ -1,5 +1,3 @@
-import { DeadlineQueue } from '@timebudget/resilience'
-
 // The most of a prompt that is read between two looks at the signal.
 const piece = 64
 
@@ -18,10 +16,9 @@ export async function loadDecoder(library, modelPath) {
   const context = await model.createContext({ contextSize: 8192, threads: 1 })
   const sequence = context.getSequence()
   const completion = new LlamaCompletion({ contextSequence: sequence })
-  const queue = new DeadlineQueue({ name: 'sequence', slots: 1 })
-  let rest = Promise.resolve()
+  let atRest = Promise.resolve()
 
-  async function decode(prompt, { onRead, ...options }) {
+  async function goOn(prompt, { onRead, ...options }) {
     const tokens = model.tokenize(prompt)
     await sequence.clearHistory()
     // the library looks at no signal before the first new token, however long the prompt
@@ -40,18 +37,11 @@ export async function loadDecoder(library, modelPath) {
       const { usedInputTokens, usedOutputTokens } = sequence.tokenMeter
       return { read: usedInputTokens, decoded: usedOutputTokens, epoch: Date.now() }
     },
-    /** Goes on with the prompt under the ambient deadline; `onEnd` is called when the engine is at rest again. */
+    /** Goes on with the prompt once it is its turn; `onEnd` is called when the engine is at rest again. */
     decode(prompt, { onEnd, ...options }) {
-      return queue.run(async ({ signal }) => {
-        // who left gave the slot back at once, its last token comes a moment later
-        await rest
-        const work = decode(prompt, { ...options, signal }).finally(onEnd)
-        rest = work.then(
-          () => undefined,
-          () => undefined,
-        )
-        return work
-      })
+      const work = atRest.then(() => goOn(prompt, options)).finally(onEnd)
+      atRest = work.catch(() => undefined)
+      return work
     },
   }
 }

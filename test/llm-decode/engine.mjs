@@ -30,6 +30,7 @@ app.post('/v1/chat/completions', async (request, response) => {
   let pieces = 0
   let tokens = 0
   const content = await decoder.decode(messages.map((message) => message.content).join('\n'), {
+    signal,
     maxTokens,
     onRead: () => ++pieces === 1 && note('reading'),
     onToken: () => ++tokens === 10 && note('underway'),
