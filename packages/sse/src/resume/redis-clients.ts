@@ -58,7 +58,7 @@ export function patientRedis(
     },
     async get(key) {
       const value = await settled(publisher.get(key), null)
-      return value === null || value === undefined ? null : String(value)
+      return typeof value === 'string' ? value : null
     },
     incr: (key) => settled(publisher.incr(key), 0),
     async subscribe(channel, listener) {
