@@ -10,12 +10,12 @@ interface Second {
   ok: number
 }
 
-const healthyFor = 60
+const healthyAtFirst = 60
 const outageFor = 120
 const watchedFor = 180
 
 /** Twenty calls a second, of about 100 ms, ten times as long during the outage; what happened in each second. */
-function outage(options: LearnedFloorOptions): Second[] {
+function outage(options: LearnedFloorOptions, healthyFor: number): Second[] {
   const clock = new ManualClock()
   const random = seededRandom(4)
   const floor = learnedFloor('search', { mode: 'enforce', cap: null, clock, random, ...options })
@@ -51,13 +51,20 @@ test.each<[string, LearnedFloorOptions]>([
   ['the chance of finishing', {}],
   ['a 95th percentile', { quantile: 0.95 }],
 ])('a floor by %s refuses during an outage and admits all within one window after it', (_, options) => {
-  const seconds = outage(options)
-  const outageEnds = healthyFor + outageFor
-  const healthy = seconds.slice(10, healthyFor)
-  const late = seconds.slice(healthyFor + 60, outageEnds)
+  const seconds = outage(options, healthyAtFirst)
+  const outageEnds = healthyAtFirst + outageFor
+  const healthy = seconds.slice(10, healthyAtFirst)
+  const late = seconds.slice(healthyAtFirst + 60, outageEnds)
   const after = seconds.slice(outageEnds + 60)
   expect(share(healthy, 'ok')).toBeGreaterThan(0.97)
   expect(share(late, 'refused')).toBeGreaterThan(0.9)
   expect(share(after, 'refused')).toBe(0)
   expect(share(after, 'ok')).toBeGreaterThan(0.97)
+})
+
+test('where the window is long, exploring lets the traffic back in sooner', () => {
+  const refusedSoonAfter = (explore: number): number =>
+    share(outage({ explore, window: '1h' }, 0).slice(outageFor, outageFor + 60), 'refused')
+  expect(refusedSoonAfter(0)).toBeGreaterThan(0.9)
+  expect(refusedSoonAfter(0.05)).toBeLessThan(0.4)
 })
