@@ -12,9 +12,6 @@ const heartbeat = 1_000
 const seconds = 10
 const store = memoryResume({ streams: 100_000, grace: 0 })
 
-if (process.send === undefined) await measureAll()
-else openConnections(Number(process.argv[2]))
-
 async function measureAll() {
   const rows = []
   for (const [name, handle] of Object.entries(variants)) rows.push({ name, ...(await measure(handle)) })
@@ -90,3 +87,6 @@ function pause(milliseconds) {
 function round(value) {
   return Math.round(value * 10) / 10
 }
+
+if (process.send === undefined) await measureAll()
+else openConnections(Number(process.argv[2]))

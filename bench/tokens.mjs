@@ -55,6 +55,8 @@ for (let round = 0; round <= rounds; round += 1) {
 const alone = Math.min(...measured['the SDK alone'])
 for (const [name, costs] of Object.entries(measured)) {
   const least = Math.min(...costs)
-  console.log(`${name.padEnd(30)} ${least.toFixed(2).padStart(6)} us a token  ${(least / alone).toFixed(2)} x`)
+  console.log(
+    `${name.padEnd(30)} ${least.toFixed(2).padStart(6)} us a token  ${(least / alone).toFixed(2)} x`,
+  )
 }
 provider.disconnect()

@@ -251,7 +251,6 @@ test.each(aborts)(
       retry(() => {
         attempts += 1
         abort(controller)
-        // eslint-disable-next-line typescript/only-throw-error
         throw controller.signal.reason
       }),
     )
