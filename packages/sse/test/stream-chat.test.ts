@@ -91,6 +91,15 @@ describe('an answer', () => {
     expect(Math.abs(Number(headers?.['x-request-deadline']) - Date.now() - 1_500)).toBeLessThan(1_500)
   })
 
+  test('is whole whatever ids a server gives that does not keep it', async () => {
+    const server = await asked((_request, response) => {
+      response.writeHead(200, { 'content-type': 'text/event-stream' })
+      for (const id of ['9', '9', '', '3']) response.write(`id: ${id}\nevent: token\ndata: {"text":"x"}\n\n`)
+      response.end('event: done\ndata: {}\n\n')
+    })
+    expect(await streamChat({ url: server.url, body }).ended).toMatchObject({ outcome: 'done', text: 'xxxx' })
+  })
+
   test('is over with its last event, though the connection stays open', async () => {
     const server = await asked((_request, response) => {
       response.writeHead(200, { 'content-type': 'text/event-stream' })

@@ -30,6 +30,12 @@ describe('a stream', () => {
     })
   })
 
+  test('answers HEAD too', async () => {
+    const url = await listen((_request, response) => void sse(response))
+    const client = await open(url, { method: 'HEAD' })
+    expect(client.response.headers['content-type']).toBe('text/event-stream; charset=utf-8')
+  })
+
   test("sends tokens, events of one's own, and done", async () => {
     const url = await listen(async (_request, response) => {
       const stream = sse<{ sources: string[]; done: { model: string } }>(response)
@@ -181,18 +187,20 @@ describe('a write', () => {
     expect(await written.promise).toBe(true)
   })
 
-  test('settles when the client leaves while it is held back', async () => {
+  test.each(['/', '/done'])('settles when the client leaves while it is held back: %s', async (path) => {
     const writes = signal<boolean[]>()
-    const url = await listen(async (_request, response) => {
+    const url = await listen(async (request, response) => {
       const stream = sse(response)
       const big = 'x'.repeat(8_000_000)
-      writes.resolve(await Promise.all([stream.token(big), stream.token(big), stream.done()]))
+      const all = [stream.token(big), stream.token(big)]
+      if (request.url === '/done') all.push(stream.done())
+      writes.resolve(await Promise.all(all))
     })
     const socket = connect(Number(new URL(url).port), '127.0.0.1')
-    socket.write('GET / HTTP/1.1\r\nhost: x\r\n\r\n')
+    socket.write(`GET ${path} HTTP/1.1\r\nhost: x\r\n\r\n`)
     await pause(100)
     socket.destroy()
-    expect(await writes.promise).toEqual([false, false, false])
+    expect(new Set(await writes.promise)).toEqual(new Set([false]))
   })
 
   test('settles at the deadline while it is held back, and the connection breaks', async () => {
@@ -321,12 +329,13 @@ describe('a client that leaves', () => {
     expect(streams.map((stream) => stream.signal.aborted)).toEqual([false])
   })
 
-  test('by HTTP/2 ends the work too', async () => {
+  test('by HTTP/2 ends the work too, and one that stays gets all', async () => {
     const reason = signal<unknown>()
-    const server = createHttp2Server((_request, response) => {
+    const server = createHttp2Server((request, response) => {
       const stream = sse(response as never)
       void aborted(stream.signal).then(reason.resolve)
-      void stream.pipe(() => deaf('a'))
+      if (request.url === '/done') void stream.pipe(words('a'))
+      else void stream.pipe(() => deaf('a'))
     }).listen(0, '127.0.0.1')
     await once(server, 'listening')
     const { port } = server.address() as { port: number }
@@ -335,6 +344,9 @@ describe('a client that leaves', () => {
       session.destroy()
       server.close()
     })
+    let whole = ''
+    for await (const chunk of session.request({ ':path': '/done' }).setEncoding('utf8')) whole += chunk
+    expect(whole).toMatch(/"a"[^]*event: done\ndata: \{\}\n\n$/)
     const asking = session.request({ ':path': '/' })
     asking.setEncoding('utf8')
     let text = ''

@@ -130,7 +130,7 @@ export class ChatRun {
   #take({ event = 'message', data: text, id }: EventSourceMessage): boolean {
     const number = Number(id)
     // taken up again, a server may repeat what is here already
-    if (number <= this.#lastId) return true
+    if (this.#streamId !== undefined && number <= this.#lastId) return true
     if (number > 0) this.#lastId = number
     this.#failures = 0
     const data = parseData(text)
