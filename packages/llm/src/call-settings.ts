@@ -33,8 +33,11 @@ function within(outer: CallSettings, inner: CallSettings): CallSettings {
     ...outer,
     ...Object.fromEntries(given),
     onCall(call) {
-      inner.onCall?.(call)
-      outer.onCall?.(call)
+      try {
+        inner.onCall?.(call)
+      } finally {
+        outer.onCall?.(call)
+      }
     },
   }
 }

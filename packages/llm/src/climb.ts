@@ -7,6 +7,7 @@ import {
   type RunningOperation,
   startOperation,
   type TimeBudgetError,
+  UpstreamError,
 } from '@timebudget/core'
 import type { Answer, JobTicket, RungAttempt } from './answer.ts'
 import { type LlmAnswered, llmAnswered } from './answer-events.ts'
@@ -17,6 +18,7 @@ import type { Ask, ResolvedLadderOptions, Token } from './ladder.ts'
 import { isContent, type ModelEvent } from './model-events.ts'
 import type { Cost } from './prices.ts'
 import type { Rung, RungAnswer } from './rungs/rung.ts'
+import { PiecesReader } from './pieces-reader.ts'
 import { UntilCutOff } from './until-cut-off.ts'
 
 /** What is asked, and whether the user sees each piece of the answer as it comes. */
@@ -30,6 +32,8 @@ interface Question<Input> {
 interface Said {
   readonly rung: string
   text: string
+  /** Whether a tool was called for. */
+  callsTool: boolean
   complete: boolean
   outcome: Outcome
   job: JobTicket | undefined
@@ -53,6 +57,7 @@ export class Climb<Input> {
   #mayHaveActed = false
   /** Of an answer that broke off where nobody saw it yet: better than none. */
   #spare: Said | undefined
+  #unread: PiecesReader<Token> | undefined
 
   constructor(rungs: readonly Rung<Input>[], options: ResolvedLadderOptions, question: Question<Input>) {
     this.#rungs = rungs
@@ -70,24 +75,36 @@ export class Climb<Input> {
     try {
       this.#running = startOperation(options.operation, { deadline, signal })
     } catch (error) {
-      this.#refusal = error
+      this.#refusal = this.#fail(error)
+      return
     }
+    const running = this.#running
+    const reader = new PiecesReader({
+      pieces: this.#pieces(running),
+      leave: () => running.deadline.cancel(leftBy(running)),
+    })
+    this.#unread = reader
+    running.onCutOff(() => reader.workEnded())
   }
 
-  /** The answer's pieces, once; the answer itself when they end. */
-  async *tokens(): AsyncGenerator<Token> {
-    const running = this.#running
-    if (running === undefined) throw this.#fail(this.#refusal)
-    let isRead = false
+  /**
+   * The answer's pieces, once; the answer itself when they end.
+   * @throws TypeError if they are read already; why it was not begun, if so.
+   */
+  tokens(): AsyncIterableIterator<Token> {
+    if (this.#running === undefined) throw this.#refusal
+    const reader = this.#unread
+    if (reader === undefined) throw new TypeError('an answer has one reader: its pieces are read already')
+    this.#unread = undefined
+    return reader
+  }
+
+  async *#pieces(running: RunningOperation): AsyncGenerator<Token> {
     try {
-      const said = yield* this.#climb(running)
-      isRead = true
-      this.#finish(running, said)
+      if (running.deadline.reason !== undefined) throw running.deadline.reason
+      this.#finish(running, yield* this.#climb(running))
     } catch (error) {
-      isRead = true
       throw this.#fail(running.fail(error))
-    } finally {
-      if (!isRead) this.#leave(running)
     }
   }
 
@@ -95,7 +112,14 @@ export class Climb<Input> {
     let lastError: unknown
     for (const [index, rung] of this.#rungs.entries()) {
       if (rung.asksModel && this.#mayHaveActed && !this.#options.idempotent) continue
-      const said: Said = { rung: rung.name, text: '', complete: false, outcome: 'ok', job: undefined }
+      const said: Said = {
+        rung: rung.name,
+        text: '',
+        callsTool: false,
+        complete: false,
+        outcome: 'ok',
+        job: undefined,
+      }
       try {
         if (yield* this.#ask(rung, { running, index, said })) return said
       } catch (error) {
@@ -113,7 +137,8 @@ export class Climb<Input> {
   /** Whether a text that was cut off is the answer all the same. */
   #isKept(said: Said, error: unknown, ended: TimeBudgetError | undefined): boolean {
     said.outcome = outcomeOf(error)
-    if (said.text === '') return false
+    // half a tool call cannot be taken back either, once it was seen
+    if (said.text === '' && !(said.callsTool && this.#question.shows)) return false
     if (this.#options.partial === 'throw') {
       if (this.#question.shows) throw error
       return false
@@ -163,13 +188,15 @@ export class Climb<Input> {
         const token = tokenOf(value, rung.name)
         if (token === undefined) continue
         if (token.type === 'text') said.text += token.text
+        if (token.type === 'tool') said.callsTool = true
         yield token
       }
+      if (rung.asksModel && said.text === '' && !said.callsTool) throw saidNothing(rung.name, own)
       said.complete = true
       const reason = own.end(index === 0 ? 'ok' : 'degraded')
       if (reason !== undefined) throw reason
       this.#note(rung, { attempt, error: undefined, begunAt })
-      if (rung.asksModel && index === 0) this.#teach(said.text)
+      if (rung.asksModel && !said.callsTool && this.#isMain(rung)) this.#teach(said.text)
       return true
     } catch (thrown) {
       const error = this.#calls.blame(own, thrown, calls)
@@ -244,8 +271,20 @@ export class Climb<Input> {
     if (refusal !== undefined) throw refusal
   }
 
+  /** Whether no model is asked before this one: a cache may be. */
+  #isMain(rung: Rung<Input>): boolean {
+    return rung === this.#rungs.find(({ asksModel }) => asksModel)
+  }
+
   #teach(text: string): void {
-    for (const rung of this.#rungs) rung.learn?.(this.#question.input, text)
+    for (const rung of this.#rungs) {
+      try {
+        rung.learn?.(this.#question.input, text)
+      } catch (error) {
+        // the answer is there all the same
+        process.emitWarning(`the rung '${rung.name}' could not learn: ${String(error)}`, 'TimeBudgetWarning')
+      }
+    }
   }
 
   #note(
@@ -298,12 +337,6 @@ export class Climb<Input> {
     return cost === undefined ? undefined : this.#calls.cost(cost)
   }
 
-  /** Its reader has gone before the end. */
-  #leave(running: RunningOperation): void {
-    const left = new CancelledError('the answer was left before its end', { operation: running.entry.name })
-    this.#fail(running.end('cancelled', left) ?? left)
-  }
-
   #fail(error: unknown): unknown {
     this.#tell(outcomeOf(error), { answer: undefined, error })
     this.#reject(error)
@@ -316,6 +349,17 @@ function tokenOf(event: ModelEvent, rung: string): Token | undefined {
   if (event.type !== 'tool') return { type: event.type, text: event.text, rung }
   const { index, id, name } = event
   return { type: 'tool', text: event.arguments, rung, tool: { index, id, name } }
+}
+
+function saidNothing(rung: string, own: RunningOperation): UpstreamError {
+  return new UpstreamError(`${rung} has finished without a word`, {
+    operation: rung,
+    elapsed: own.deadline.elapsed(),
+  })
+}
+
+function leftBy({ entry }: RunningOperation): CancelledError {
+  return new CancelledError('the answer was left before its end', { operation: entry.name })
 }
 
 function isTimeout(outcome: Outcome): boolean {

@@ -56,7 +56,7 @@ export interface ToolPiece {
   readonly name?: string | undefined
 }
 
-/** An answer as it comes; the promise settles when it has been read to its end, or left. */
+/** An answer as it comes, for one reader; the promise settles when it has been read to its end, or left, or its time is up. */
 export interface AnswerStream extends AsyncIterable<Token> {
   readonly answer: Promise<Answer>
 }
