@@ -83,7 +83,8 @@ export class Figures {
   }
 
   addCall({ outcome, timings, sdkRetry }: LlmCall): void {
-    if (sdkRetry) return
+    // neither was made
+    if (sdkRetry || outcome === 'short_circuited') return
     const { firstToken, total } = timings
     if (firstToken !== undefined) this.#firstToken.record(firstToken)
     else if (outcome !== 'ok' && outcome !== 'upstream_error') this.#firstToken.record(total, { cut: true })

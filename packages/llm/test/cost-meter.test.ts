@@ -82,6 +82,16 @@ describe('a cost meter', () => {
     expect(meter.refuse(acme)).toBeUndefined()
   })
 
+  test('has rows of plain counts that only grow, for a metrics library to read as counters', () => {
+    const meter = new CostMeter({ prices })
+    const read = (): unknown => meter.report().map(({ calls, failed, amount }) => [calls, failed, amount])
+    meter.record(callOf({}))
+    expect(read()).toEqual([[1, 0, 2]])
+    meter.record(callOf({ outcome: 'stream_stalled' }))
+    expect(read()).toEqual([[2, 1, 4]])
+    expect(meter.report()[0]).toMatchObject({ feature: 'chat', tenant: 'acme', model: 'big' })
+  })
+
   test('keeps a bounded number of rows, whatever names come from outside', () => {
     const meter = new CostMeter({ prices, budgets: { '*': { limit: 1 } } })
     for (let tenant = 0; tenant < 12_000; tenant += 1) meter.record(callOf({ tenant: `t${tenant}` }))

@@ -54,6 +54,7 @@ test('timeouts of the first token and stalls are shares of the calls whose users
   llmCallFinished.publish(() => callOf({ outcome: 'upstream_error' }))
   llmCallFinished.publish(() => callOf({ outcome: 'client_closed' }))
   llmCallFinished.publish(() => callOf({ outcome: 'upstream_error', sdkRetry: true }))
+  llmCallFinished.publish(() => callOf({ outcome: 'short_circuited', timings: { total: 0 } }))
   stop()
   expect(figures.current()).toMatchObject({ calls: 10, firstTokenTimeoutRate: 0.1, stallRate: 0.1 })
 })

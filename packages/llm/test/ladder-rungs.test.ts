@@ -11,6 +11,7 @@ import {
   rule,
   type StoredAnswer,
   type Token,
+  withCallSettings,
 } from '@timebudget/llm'
 import { breaker } from '@timebudget/resilience'
 import { describe, expect, test } from 'vitest'
@@ -200,6 +201,20 @@ test('a budget that the first model has spent is spent for the second', async ()
   ])
   expect(asked).toBe(0)
   expect(answer.cost).toMatchObject({ amount: 2 })
+})
+
+test('who listens to calls within a ladder cannot keep it from hearing of them', async () => {
+  const cost = new CostMeter({ prices: { big: { input: 1, output: 1 } } })
+  const big = model<string>('big', () => {
+    const listener = (): never => {
+      throw new Error('listener')
+    }
+    withCallSettings({ onCall: listener }, () => {
+      expect(() => currentCallSettings()?.onCall?.(callOf({ model: 'big' }))).toThrow('listener')
+    })
+    return events(text('yes'))
+  })
+  expect((await ladder([big], { cost }).run('why?')).cost).toMatchObject({ amount: 1.1 })
 })
 
 describe('a cache', () => {
