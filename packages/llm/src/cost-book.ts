@@ -3,8 +3,8 @@ import type { Cost } from './prices.ts'
 
 /** Who pays. */
 export interface Payer {
-  readonly feature: string | undefined
-  readonly tenant: string | undefined
+  readonly feature?: string | undefined
+  readonly tenant?: string | undefined
 }
 
 /** What a ladder needs of a cost meter. */

@@ -10,8 +10,8 @@ const columns: readonly { readonly title: string; readonly of: (row: CostRow) =>
   { title: 'input', of: ({ inputTokens }) => String(inputTokens) },
   { title: 'cached', of: ({ cachedTokens }) => String(cachedTokens) },
   { title: 'output', of: ({ outputTokens }) => String(outputTokens) },
-  { title: 'amount', of: ({ amount }) => amount.toFixed(4) },
-  { title: 'estimated', of: ({ estimated }) => estimated.toFixed(4) },
+  { title: 'amount', of: ({ amount }) => amount.toFixed(6) },
+  { title: 'estimated', of: ({ estimated }) => estimated.toFixed(6) },
   { title: 'unpriced', of: ({ unpriced }) => String(unpriced) },
 ]
 
