@@ -125,7 +125,7 @@ test('who ended it is told apart at every hop: the client, the own deadline, the
   const leaf = await chain.put({
     framework: 'fastify',
     upstream: upstream.url,
-    options: { default: '5s', max: '150ms' },
+    options: { max: '150ms' },
   })
   const entry = await chain.put({ framework: 'express' })
   const response = await fetch(entry.url, { headers: { 'x-request-timeout-ms': '3000' } })

@@ -14,8 +14,9 @@ export function follow(signal: AbortSignal, follower: () => void): void {
   let all = followers.get(signal)
   if (all === undefined) {
     all = new Set()
-    followers.set(signal, all)
+    // first: what only looks like a signal fails here, and must not be taken for one that is listened to
     signal.addEventListener('abort', notifyFollowers, { once: true })
+    followers.set(signal, all)
   }
   all.add(follower)
 }
