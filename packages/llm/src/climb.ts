@@ -89,10 +89,10 @@ export class Climb<Input> {
 
   /**
    * The answer's pieces, once; the answer itself when they end.
-   * @throws TypeError if they are read already; why it was not begun, if so.
+   * @throws TypeError if they are read already.
    */
   tokens(): AsyncIterableIterator<Token> {
-    if (this.#running === undefined) throw this.#refusal
+    if (this.#running === undefined) return failing(this.#refusal)
     const reader = this.#unread
     if (reader === undefined) throw new TypeError('an answer has one reader: its pieces are read already')
     this.#unread = undefined
@@ -349,6 +349,16 @@ function tokenOf(event: ModelEvent, rung: string): Token | undefined {
   if (event.type !== 'tool') return { type: event.type, text: event.text, rung }
   const { index, id, name } = event
   return { type: 'tool', text: event.arguments, rung, tool: { index, id, name } }
+}
+
+/** The pieces of an answer that was not begun. */
+function failing(reason: unknown): AsyncIterableIterator<never> {
+  return {
+    next: () => Promise.reject(reason),
+    [Symbol.asyncIterator]() {
+      return this
+    },
+  }
 }
 
 function saidNothing(rung: string, own: RunningOperation): UpstreamError {

@@ -148,8 +148,11 @@ describe('a stream of an answer', () => {
   })
 
   test('of a user who had stopped before is refused at once, also if nobody reads it', async () => {
-    const { answer } = ladder([rule<string>(() => 'sorry')]).stream('why?', { signal: AbortSignal.abort() })
-    await expect(answer).rejects.toMatchObject({ code: 'CANCELLED' })
+    const stream = ladder([rule<string>(() => 'sorry')]).stream('why?', { signal: AbortSignal.abort() })
+    await expect(stream.answer).rejects.toMatchObject({ code: 'CANCELLED' })
+    // by the promise, as everywhere, so that whoever pipes it need not expect an exception
+    const web = ReadableStream.from(stream).getReader()
+    await expect(web.read()).rejects.toMatchObject({ code: 'CANCELLED' })
     expect(ends()).toEqual(['cancelled'])
   })
 
