@@ -82,8 +82,7 @@ class RedisStore implements ResumeStore {
         return recording.append(frame)
       },
       read: (after) => recording.read(after),
-      isWatched: async () =>
-        (await recording.isWatched()) || (await redis.get(this.#watchedKey(id))) !== null,
+      isWatched: async () => (await recording.isWatched()) || (await this.#isWatchedElsewhere(id)),
     }
   }
 
@@ -94,9 +93,10 @@ class RedisStore implements ResumeStore {
     const key = this.#watchedKey(id)
     const seconds = Math.ceil(this.grace / 1_000) + 2
     const watch = (): void => void redis.set(key, '1', { EX: seconds })
-    const text = await resumed(context, id)
-    if (text === undefined) return undefined
+    // before the answer, lest the work ends while it is on its way
     watch()
+    const text = (await resumed(context, id)) ?? (await afterPause(() => resumed(context, id)))
+    if (text === undefined) return undefined
     const timer = setInterval(watch, (seconds * 1_000) / 3)
     timer.unref()
     return framesOf(text, { after, left: () => clearInterval(timer) })
@@ -107,6 +107,13 @@ class RedisStore implements ResumeStore {
     return (await local.stop(id)) || (await redis.publish(this.#stopChannel(id), '1')) > 0
   }
 
+  /** Asked twice: one answer that is lost is not to end work that somebody waits for. */
+  async #isWatchedElsewhere(id: string): Promise<boolean> {
+    const { redis } = this.#shape
+    if ((await redis.get(this.#watchedKey(id))) !== null) return true
+    return afterPause(async () => (await redis.get(this.#watchedKey(id))) !== null)
+  }
+
   #stopChannel(id: string): string {
     return `${this.#shape.prefix}:stop:${id}`
   }
@@ -114,6 +121,14 @@ class RedisStore implements ResumeStore {
   #watchedKey(id: string): string {
     return `${this.#shape.prefix}:watched:${id}`
   }
+}
+
+/** Milliseconds between two looks: a stream that has just begun is not in Redis yet. */
+const betweenLooks = 300
+
+async function afterPause<T>(look: () => Promise<T>): Promise<T> {
+  await new Promise((resolve) => setTimeout(resolve, betweenLooks).unref())
+  return look()
 }
 
 /** A second for the process that has the stream to answer, as resumable-stream waits, and a little more. */

@@ -207,6 +207,13 @@ describe('every other end keeps the text and has a word for people', () => {
     expect(end).toMatchObject({ outcome: 'deadline', status: 504, code: 'DEADLINE_EXCEEDED' })
   })
 
+  test('a server that is too busy, which is no lack of time', async () => {
+    const { end } = await endOf((_request, response) => {
+      response.writeHead(503, { 'x-deadline-outcome': 'shed' }).end()
+    })
+    expect(end).toMatchObject({ outcome: 'http_error', status: 503 })
+  })
+
   test('an end of the body without a last event', async () => {
     const { end } = await endOf((_request, response) => {
       begin(response, `${token}event: done\ndata: {}`)

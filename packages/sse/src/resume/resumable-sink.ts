@@ -20,6 +20,9 @@ import type { Recording } from './store.ts'
 /** What resumable work may take where neither its options nor its request say so. */
 const defaultBudget = '5m'
 
+/** Milliseconds between two looks at whether a stream is still read elsewhere. */
+const shortestPause = 1_000
+
 /**
  * Sends into a recording that connections read, the request's own among them: the work outlives its request by the
  * store's grace, and ends at once when it is stopped.
@@ -112,17 +115,20 @@ export class ResumableSink implements EventSink {
   }
 
   #beginGrace(): void {
+    this.#askAfter(this.#recording.isResumable ? this.#grace : 0)
+  }
+
+  #askAfter(delay: number): void {
     if (this.#closed) return
     this.#graceTimer?.cancel()
-    const grace = this.#recording.isResumable ? this.#grace : 0
-    this.#graceTimer = this.#clock.wakeAfter(grace, () => void this.#endGrace())
+    this.#graceTimer = this.#clock.wakeAfter(delay, () => void this.#endGrace())
   }
 
   async #endGrace(): Promise<void> {
     const isWatched = await this.#recording.isWatched()
     if (this.#closed) return
     // somebody who follows from another process leaves without a word to this one
-    if (isWatched) this.#beginGrace()
+    if (isWatched) this.#askAfter(Math.max(this.#grace, shortestPause))
     else {
       const message = `nobody came back for the stream within ${Math.round(this.#grace)} ms`
       this.deadline.cancel(new ClientClosedError(message, { elapsed: this.deadline.elapsed() }))
