@@ -9,14 +9,11 @@ import {
   type TimeBudgetError,
   UpstreamError,
 } from '@timebudget/core'
-import type { Answer, JobTicket, RungAttempt } from './answer.ts'
-import { type LlmAnswered, llmAnswered } from './answer-events.ts'
-import { CallLog } from './call-log.ts'
-import type { LlmCall } from './call-record.ts'
+import type { Answer, RungAttempt } from './answer.ts'
+import { AnswerRecord, type Said } from './answer-record.ts'
 import { withCallSettings } from './call-settings.ts'
 import type { Ask, ResolvedLadderOptions, Token } from './ladder.ts'
 import { isContent, type ModelEvent } from './model-events.ts'
-import type { Cost } from './prices.ts'
 import type { Rung, RungAnswer } from './rungs/rung.ts'
 import { PiecesReader } from './pieces-reader.ts'
 import { UntilCutOff } from './until-cut-off.ts'
@@ -28,31 +25,15 @@ interface Question<Input> {
   readonly shows: boolean
 }
 
-/** The text that a rung has given so far, and how it ended. */
-interface Said {
-  readonly rung: string
-  text: string
-  /** Whether a tool was called for. */
-  callsTool: boolean
-  complete: boolean
-  outcome: Outcome
-  job: JobTicket | undefined
-}
-
 /** One question's way down a ladder. */
 export class Climb<Input> {
-  readonly answer: Promise<Answer>
   readonly #rungs: readonly Rung<Input>[]
   readonly #options: ResolvedLadderOptions
   readonly #question: Question<Input>
-  readonly #attempts: RungAttempt[] = []
-  readonly #calls = new CallLog()
+  readonly #record: AnswerRecord
   readonly #key: string
-  readonly #startedAt: number
   readonly #running: RunningOperation | undefined
   readonly #refusal: unknown
-  #resolve: (answer: Answer) => void = ignore
-  #reject: (reason: unknown) => void = ignore
   /** A model may have done the work already. */
   #mayHaveActed = false
   /** Of an answer that broke off where nobody saw it yet: better than none. */
@@ -64,18 +45,12 @@ export class Climb<Input> {
     this.#options = options
     this.#question = question
     this.#key = question.ask.idempotencyKey ?? randomUUID()
-    this.#startedAt = options.clock.now()
-    this.answer = new Promise((resolve, reject) => {
-      this.#resolve = resolve
-      this.#reject = reject
-    })
-    // whoever only reads the tokens hears of a failure there
-    this.answer.catch(ignore)
+    this.#record = new AnswerRecord(options, question.ask, rungs[0]?.name)
     const { deadline, signal } = question.ask
     try {
       this.#running = startOperation(options.operation, { deadline, signal })
     } catch (error) {
-      this.#refusal = this.#fail(error)
+      this.#refusal = this.#record.fail(error)
       return
     }
     const running = this.#running
@@ -85,6 +60,10 @@ export class Climb<Input> {
     })
     this.#unread = reader
     running.onCutOff(() => reader.workEnded())
+  }
+
+  get answer(): Promise<Answer> {
+    return this.#record.answer
   }
 
   /**
@@ -102,9 +81,9 @@ export class Climb<Input> {
   async *#pieces(running: RunningOperation): AsyncGenerator<Token> {
     try {
       if (running.deadline.reason !== undefined) throw running.deadline.reason
-      this.#finish(running, yield* this.#climb(running))
+      this.#record.finish(running, yield* this.#climb(running))
     } catch (error) {
-      throw this.#fail(running.fail(error))
+      throw this.#record.fail(running.fail(error))
     }
   }
 
@@ -158,25 +137,19 @@ export class Climb<Input> {
     }: { readonly running: RunningOperation; readonly index: number; readonly said: Said },
   ): AsyncGenerator<Token, boolean> {
     const begunAt = this.#options.clock.now()
-    const calls = this.#calls.count
-    const noted = this.#attempts.length
+    const { calls } = this.#record
+    const [known, noted] = [calls.count, this.#record.attempts]
     let own: RunningOperation | undefined
     let events: AsyncIterator<ModelEvent> | undefined
     let attempt = 0
     try {
-      if (rung.asksModel) this.#assertMaySpend()
+      if (rung.asksModel) this.#record.assertMaySpend()
       own = this.#begin(rung, running, index)
       const cutOff = new UntilCutOff((tell) => own?.onCutOff(tell))
       const opened = await cutOff.of(this.#open(rung, own, index))
       if (opened === undefined) {
         own.end('short_circuited')
-        this.#attempts.push({
-          rung: rung.name,
-          attempt: 0,
-          outcome: 'short_circuited',
-          error: undefined,
-          spent: this.#since(begunAt),
-        })
+        this.#note(rung, { attempt: 0, outcome: 'short_circuited', error: undefined, begunAt })
         return false
       }
       attempt = opened.attempt
@@ -195,16 +168,17 @@ export class Climb<Input> {
       said.complete = true
       const reason = own.end(index === 0 ? 'ok' : 'degraded')
       if (reason !== undefined) throw reason
-      this.#note(rung, { attempt, error: undefined, begunAt })
+      this.#note(rung, { attempt, outcome: 'ok', error: undefined, begunAt })
       if (rung.asksModel && !said.callsTool && this.#isMain(rung)) this.#teach(said.text)
       return true
     } catch (thrown) {
-      const error = this.#calls.blame(own, thrown, calls)
-      own?.end(outcomeOf(error), error)
-      this.#mayHaveActed ||= rung.asksModel && own !== undefined && this.#calls.wasSent(calls, error)
-      const isNoted = attempt === 0 && this.#attempts.length > noted
-      if (!isNoted)
-        this.#note(rung, { attempt: own === undefined ? 0 : Math.max(1, attempt), error, begunAt })
+      const error = calls.blame(own, thrown, known)
+      const outcome = outcomeOf(error)
+      own?.end(outcome, error)
+      this.#mayHaveActed ||= rung.asksModel && own !== undefined && calls.wasSent(known, error)
+      const isNoted = attempt === 0 && this.#record.attempts > noted
+      const nth = own === undefined ? 0 : Math.max(1, attempt)
+      if (!isNoted) this.#note(rung, { attempt: nth, outcome, error, begunAt })
       throw error
     } finally {
       own?.deadline.cancel()
@@ -230,12 +204,12 @@ export class Climb<Input> {
 
   #open(rung: Rung<Input>, own: RunningOperation, index: number): Promise<RungAnswer | undefined> {
     const { input } = this.#question
-    const { feature, tenant } = this.#payer
+    const { feature, tenant } = this.#record.payer
     const idempotencyKey = index === 0 ? this.#key : `${this.#key}.${rung.name}`
     const { idempotent } = this.#options
     return runWithDeadline(own.deadline, () =>
       withCallSettings(
-        { feature, tenant, idempotencyKey, onCall: (call) => this.#noteCall(rung, call) },
+        { feature, tenant, idempotencyKey, onCall: (call) => this.#record.noteCall(rung.name, call) },
         async () =>
           rung.open(input, {
             deadline: own.deadline,
@@ -243,32 +217,14 @@ export class Climb<Input> {
             idempotencyKey,
             idempotent,
             noteAttempt: ({ attempt, error, spent }) =>
-              this.#attempts.push({ rung: rung.name, attempt, outcome: outcomeOf(error), error, spent }),
+              this.#record.note({ rung: rung.name, attempt, outcome: outcomeOf(error), error, spent }),
           }),
       ),
     )
   }
 
-  #noteCall(rung: Rung<Input>, call: LlmCall): void {
-    this.#calls.add(rung.name, call)
-    this.#options.cost?.record(call)
-  }
-
   #reserveAfter(index: number): number {
     return this.#rungs.slice(index + 1).reduce((sum, { reserve }) => sum + reserve, this.#options.reserve)
-  }
-
-  get #payer(): { readonly feature: string | undefined; readonly tenant: string | undefined } {
-    const { ask } = this.#question
-    return {
-      feature: ask.feature ?? this.#options.feature,
-      tenant: ask.tenant ?? this.#options.tenant,
-    }
-  }
-
-  #assertMaySpend(): void {
-    const refusal = this.#options.cost?.refuse(this.#payer)
-    if (refusal !== undefined) throw refusal
   }
 
   /** Whether no model is asked before this one: a cache may be. */
@@ -289,58 +245,9 @@ export class Climb<Input> {
 
   #note(
     rung: Rung<Input>,
-    {
-      attempt,
-      error,
-      begunAt,
-    }: { readonly attempt: number; readonly error: unknown; readonly begunAt: number },
+    { begunAt, ...attempt }: Omit<RungAttempt, 'rung' | 'spent'> & { readonly begunAt: number },
   ): void {
-    const outcome = error === undefined ? 'ok' : outcomeOf(error)
-    this.#attempts.push({ rung: rung.name, attempt, outcome, error, spent: this.#since(begunAt) })
-  }
-
-  #since(moment: number): number {
-    return this.#options.clock.now() - moment
-  }
-
-  #finish(running: RunningOperation, said: Said): void {
-    const first = this.#rungs[0]?.name
-    const degraded = said.rung !== first
-    const failedFirst = this.#attempts.findLast(({ rung, outcome }) => rung === first && outcome !== 'ok')
-    const { cost } = this.#options
-    if (said.complete) cost?.noteSuccess(this.#payer)
-    running.end(degraded || !said.complete ? 'degraded' : 'ok')
-    const { usage, timings } = this.#calls.summary(said.rung)
-    const answer: Answer = {
-      text: said.text,
-      complete: said.complete,
-      degraded,
-      rung: said.rung,
-      reason: said.complete ? (degraded ? failedFirst?.outcome : undefined) : said.outcome,
-      attempts: this.#attempts,
-      usage,
-      cost: this.#cost,
-      timings: { ...timings, total: this.#options.clock.now() - this.#startedAt },
-      job: said.job,
-    }
-    this.#tell(running.entry.outcome ?? 'ok', { answer, error: undefined })
-    this.#resolve(answer)
-  }
-
-  #tell(outcome: Outcome, end: Pick<LlmAnswered, 'answer' | 'error'>): void {
-    const { operation } = this.#options
-    llmAnswered.publish(() => ({ operation, ...this.#payer, outcome, ...end, cost: this.#cost }))
-  }
-
-  get #cost(): Cost | undefined {
-    const { cost } = this.#options
-    return cost === undefined ? undefined : this.#calls.cost(cost)
-  }
-
-  #fail(error: unknown): unknown {
-    this.#tell(outcomeOf(error), { answer: undefined, error })
-    this.#reject(error)
-    return error
+    this.#record.note({ rung: rung.name, ...attempt, spent: this.#options.clock.now() - begunAt })
   }
 }
 

@@ -182,7 +182,9 @@ test('every question is told of once, however it ends, and leaves no listener on
   const ladders = [ladder([good]), ladder([bad, good]), ladder([broken]), ladder([bad])]
   const questions = Array.from({ length: 200 }, (_, index) => index)
   await Promise.all(
-    questions.map((index) => ladders[index % 4]?.run('why?', { signal: stop.signal }).catch(() => undefined)),
+    questions.map(async (index) =>
+      ladders[index % 4]?.run('why?', { signal: stop.signal }).catch(() => undefined),
+    ),
   )
   expect(told).toHaveLength(200)
   expect(new Set(ends())).toEqual(new Set(['ok', 'degraded', 'upstream_error']))
@@ -199,7 +201,7 @@ test('a thousand questions at once are a thousand answers', async () => {
     },
     { attempts: 1, breaker: null },
   )
-  const answers = ladder([slow, rule((nth) => `rule ${nth}`)])
+  const answers = ladder([slow, rule((nth) => `rule ${String(nth)}`)])
   const given = await Promise.all(Array.from({ length: 1_000 }, (_, nth) => answers.run(nth)))
   expect(given.map(({ text }) => text)).toEqual(
     given.map((_, nth) => (nth % 2 === 0 ? `rule ${nth}` : `${nth}`)),
