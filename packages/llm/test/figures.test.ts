@@ -1,15 +1,9 @@
 import { expect, test } from 'vitest'
 import { ClientClosedError, Deadline, FirstTokenTimeoutError, StreamStalledError } from '@timebudget/core'
 import { ManualClock } from '@timebudget/core/testing'
-import { Figures, ladder, llmCallFinished, type ModelEvent, model, rule } from '@timebudget/llm'
+import { Figures, ladder, llmCallFinished, model, rule } from '@timebudget/llm'
 import { callOf } from './support/calls.ts'
-
-async function* says(...pieces: (string | Error)[]): AsyncGenerator<ModelEvent> {
-  for (const piece of pieces) {
-    if (piece instanceof Error) throw piece
-    yield { type: 'text', text: piece }
-  }
-}
+import { says } from './support/saying.ts'
 
 test('nothing counted is no figure', () => {
   const { questions, calls, costPerSuccess, ...shares } = new Figures().current()

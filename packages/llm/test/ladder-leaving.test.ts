@@ -1,35 +1,10 @@
 import { getEventListeners } from 'node:events'
 import { ClientClosedError, Deadline, UpstreamError } from '@timebudget/core'
 import { ManualClock } from '@timebudget/core/testing'
-import {
-  type Ask,
-  ladder,
-  type LlmAnswered,
-  llmAnswered,
-  model,
-  type ModelEvent,
-  rule,
-} from '@timebudget/llm'
+import { type Ask, ladder, type LlmAnswered, llmAnswered, model, rule } from '@timebudget/llm'
 import { breaker } from '@timebudget/resilience'
 import { afterEach, beforeEach, describe, expect, test } from 'vitest'
-
-const never = (): Promise<never> => new Promise(() => undefined)
-
-async function* says(...pieces: (string | Error)[]): AsyncGenerator<ModelEvent> {
-  for (const piece of pieces) {
-    if (piece instanceof Error) throw piece
-    yield { type: 'text', text: piece }
-  }
-}
-
-async function* hangs(...pieces: string[]): AsyncGenerator<ModelEvent> {
-  yield* says(...pieces)
-  await never()
-}
-
-async function settleDown(): Promise<void> {
-  for (let turn = 0; turn < 200; turn += 1) await Promise.resolve()
-}
+import { hangs, says, settleDown } from './support/saying.ts'
 
 /** Every question that has come to its end. */
 let told: LlmAnswered[] = []

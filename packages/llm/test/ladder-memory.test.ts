@@ -1,14 +1,9 @@
 import { getEventListeners } from 'node:events'
 import { Deadline, UpstreamError } from '@timebudget/core'
-import { ladder, model, type ModelEvent, rule } from '@timebudget/llm'
+import { ladder, model, rule } from '@timebudget/llm'
 import { expect, test } from 'vitest'
+import { says } from './support/saying.ts'
 
-async function* says(...pieces: (string | Error)[]): AsyncGenerator<ModelEvent> {
-  for (const piece of pieces) {
-    if (piece instanceof Error) throw piece
-    yield { type: 'text', text: piece }
-  }
-}
 function heap(): number {
   for (let i = 0; i < 4; i++) globalThis.gc?.()
   return process.memoryUsage().heapUsed

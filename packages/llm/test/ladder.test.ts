@@ -21,25 +21,7 @@ import {
   statusOf,
   type StoredAnswer,
 } from '@timebudget/llm'
-
-const never = (): Promise<never> => new Promise(() => undefined)
-
-async function* says(...pieces: (string | Error)[]): AsyncGenerator<ModelEvent> {
-  for (const piece of pieces) {
-    if (piece instanceof Error) throw piece
-    yield { type: 'text', text: piece }
-  }
-}
-
-async function* hangs(...pieces: string[]): AsyncGenerator<ModelEvent> {
-  yield* says(...pieces)
-  await never()
-}
-
-/** Lets everything that waits for nothing but other promises come to rest. */
-async function settleDown(): Promise<void> {
-  for (let turn = 0; turn < 200; turn += 1) await Promise.resolve()
-}
+import { hangs, never, says, settleDown } from './support/saying.ts'
 
 interface Asked {
   readonly clock: ManualClock

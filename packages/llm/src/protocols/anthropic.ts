@@ -83,7 +83,8 @@ function wholeText(block: JsonObject): string {
   return block['input'] === undefined ? '' : JSON.stringify(block['input'])
 }
 
-function readUsage(usage: unknown): ReportedUsage | undefined {
+/** The counts as this API gives them, the input's with those read from and written to the cache. */
+export function readUsage(usage: unknown): ReportedUsage | undefined {
   if (usage === undefined || usage === null) return undefined
   const counts = objectOf(usage)
   const fresh = countOf(counts['input_tokens'])

@@ -52,7 +52,8 @@ function partText(part: JsonObject): string {
   return textOf(part['text']) ?? listOf(part['thinking']).map(partText).join('')
 }
 
-function readUsage(usage: unknown): ReportedUsage | undefined {
+/** The counts as this API gives them; absent where it gives none. */
+export function readUsage(usage: unknown): ReportedUsage | undefined {
   if (usage === undefined || usage === null) return undefined
   const counts = objectOf(usage)
   return {

@@ -62,7 +62,8 @@ function readEnd(response: unknown): Reading {
   return { kind: 'nothing', finish, usage: reported, terminal: true }
 }
 
-function readUsage(usage: unknown): ReportedUsage | undefined {
+/** The counts as this API gives them; absent where it gives none. */
+export function readUsage(usage: unknown): ReportedUsage | undefined {
   if (usage === undefined || usage === null) return undefined
   const counts = objectOf(usage)
   return {

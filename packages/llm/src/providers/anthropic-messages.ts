@@ -1,5 +1,6 @@
 import type { ModelEvent } from '../model-events.ts'
 import { countOf, objectOf, textOf } from '../protocols/json.ts'
+import { readUsage } from '../protocols/anthropic.ts'
 import type { Usage } from '../usage.ts'
 import { eventsOf, type RequestOptions, type SourceScope } from './source.ts'
 
@@ -40,9 +41,12 @@ class Message {
     const event = objectOf(data)
     const index = countOf(event['index']) ?? 0
     switch (event['type']) {
-      case 'message_start':
-        this.#input = readInput(objectOf(event['message'])['usage'])
+      case 'message_start': {
+        // its count of output tokens is a placeholder
+        const { inputTokens, cachedTokens } = readUsage(objectOf(event['message'])['usage']) ?? {}
+        this.#input = { inputTokens, cachedTokens }
         return
+      }
       case 'content_block_start': {
         const { type, id, name } = objectOf(event['content_block'])
         if (type === 'tool_use' || type === 'server_tool_use')
@@ -71,15 +75,4 @@ function* readDelta(delta: Readonly<Record<string, unknown>>, index: number): Ge
   if (text !== undefined) yield { type: 'text', text }
   if (reasoning !== undefined) yield { type: 'reasoning', text: reasoning }
   if (pieces !== undefined) yield { type: 'tool', index, arguments: pieces }
-}
-
-function readInput(usage: unknown): Pick<Usage, 'inputTokens' | 'cachedTokens'> {
-  const counts = objectOf(usage)
-  const fresh = countOf(counts['input_tokens'])
-  const cachedTokens = countOf(counts['cache_read_input_tokens'])
-  const written = countOf(counts['cache_creation_input_tokens']) ?? 0
-  return {
-    inputTokens: fresh === undefined ? undefined : fresh + (cachedTokens ?? 0) + written,
-    cachedTokens,
-  }
 }

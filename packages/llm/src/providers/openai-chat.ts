@@ -1,6 +1,6 @@
 import type { ModelEvent } from '../model-events.ts'
 import { countOf, listOf, objectOf, textOf } from '../protocols/json.ts'
-import type { Usage } from '../usage.ts'
+import { readUsage } from '../protocols/openai-chat.ts'
 import { eventsOf, type RequestOptions, type SourceScope } from './source.ts'
 
 /** What of OpenAI's client is needed; any compatible one has it. */
@@ -63,16 +63,6 @@ function* readChunk(chunk: unknown): Generator<ModelEvent> {
     const finish = textOf(choice['finish_reason'])
     if (finish !== undefined) yield { type: 'finish', reason: finish }
   }
-  if (usage !== undefined && usage !== null) yield { type: 'usage', usage: readUsage(usage) }
-}
-
-function readUsage(usage: unknown): Usage {
-  const counts = objectOf(usage)
-  return {
-    inputTokens: countOf(counts['prompt_tokens']),
-    outputTokens: countOf(counts['completion_tokens']),
-    cachedTokens: countOf(objectOf(counts['prompt_tokens_details'])['cached_tokens']),
-    reasoningTokens: countOf(objectOf(counts['completion_tokens_details'])['reasoning_tokens']),
-    estimated: false,
-  }
+  const reported = readUsage(usage)
+  if (reported !== undefined) yield { type: 'usage', usage: { ...reported, estimated: false } }
 }

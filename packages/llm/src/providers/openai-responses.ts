@@ -1,7 +1,7 @@
 import { UpstreamError } from '@timebudget/core'
 import type { ModelEvent } from '../model-events.ts'
 import { countOf, errorIn, objectOf, textOf } from '../protocols/json.ts'
-import type { Usage } from '../usage.ts'
+import { readUsage } from '../protocols/openai-responses.ts'
 import { eventsOf, type RequestOptions, type SourceScope } from './source.ts'
 
 /** What of OpenAI's client is needed. */
@@ -67,22 +67,12 @@ function* readEvent(data: unknown): Generator<ModelEvent> {
 
 function* readEnd(response: unknown): Generator<ModelEvent> {
   const { status, usage, incomplete_details: incomplete } = objectOf(response)
-  if (usage !== undefined && usage !== null) yield { type: 'usage', usage: readUsage(usage) }
+  const reported = readUsage(usage)
+  if (reported !== undefined) yield { type: 'usage', usage: { ...reported, estimated: false } }
   yield { type: 'finish', reason: textOf(objectOf(incomplete)['reason']) ?? textOf(status) ?? 'completed' }
 }
 
 function messageOf(event: Readonly<Record<string, unknown>>): string {
   const error = errorIn(event) ?? errorIn(event['response'])
   return error?.message ?? textOf(event['message']) ?? String(event['type'])
-}
-
-function readUsage(usage: unknown): Usage {
-  const counts = objectOf(usage)
-  return {
-    inputTokens: countOf(counts['input_tokens']),
-    outputTokens: countOf(counts['output_tokens']),
-    cachedTokens: countOf(objectOf(counts['input_tokens_details'])['cached_tokens']),
-    reasoningTokens: countOf(objectOf(counts['output_tokens_details'])['reasoning_tokens']),
-    estimated: false,
-  }
 }
