@@ -4,11 +4,12 @@ import {
   type Outcome,
   type RunningOperation,
   type TimeBudgetError,
+  waitOutTheEdge,
 } from '@timebudget/core'
 import type { AxiosError, AxiosInstance, AxiosResponse, InternalAxiosRequestConfig } from 'axios'
 import { AsyncLocalStorage } from 'node:async_hooks'
 import { Readable } from 'node:stream'
-import { blameUpstream, failureOf, isOutOfTime, waitOutTheEdge, withCause } from './failure.ts'
+import { blameUpstream, failureOf, isOutOfTime, withCause } from './failure.ts'
 import { type Fetch, followUnderDeadline, readRequest } from './followed-fetch.ts'
 import { governBody } from './governed-response.ts'
 import { headersFor, outcomeOfAnswer, type ResolvedClientOptions, startCall } from './outgoing.ts'
@@ -163,7 +164,7 @@ async function received(response: AxiosResponse, attempt: Attempt): Promise<Axio
   const outcome = outcomeOfAnswer(answer, running, resolved)
   if (isOutOfTime(outcome)) {
     // the peer had all our time and gave up a moment before us: our own deadline is the answer
-    await waitOutTheEdge(running)
+    await waitOutTheEdge(running.deadline)
     if (running.deadline.reason !== undefined) throw running.deadline.reason
   }
   const body: unknown = response.data
@@ -196,7 +197,7 @@ async function failed(error: unknown, attempt: Attempt): Promise<never> {
   }
   const ownEnd = outcomeInAxios(error)
   if (ownEnd === undefined) throw await blameUpstream(running, error)
-  await waitOutTheEdge(running)
+  await waitOutTheEdge(running.deadline)
   const reason = running.end(ownEnd, error)
   if (reason !== undefined && !isCausedBy(reason, bounds.signal)) throw reason
   throw withReason(error, bounds.signal)

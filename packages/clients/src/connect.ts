@@ -5,11 +5,11 @@ import {
   type Outcome,
   type RunningOperation,
   type TimeBudgetError,
+  waitOutTheEdge,
 } from '@timebudget/core'
 import { codecs } from '@timebudget/core/wire'
 import { connectErrorOf, isConnectTimeout } from './connect-status.ts'
 import { CutOff } from './cut-off.ts'
-import { waitOutTheEdge } from './failure.ts'
 import { runGoverned } from './governed.ts'
 import {
   type ClientOptions,
@@ -169,7 +169,7 @@ class GovernedCall {
     const { running, request } = this.#governing
     const { code, metadata } = isStatus(error) ? error : { code: Code.Unknown, metadata: undefined }
     const outcome = this.#outcomeOf(code, (name) => metadata?.get(name))
-    if (outcome !== 'ok') await waitOutTheEdge(running)
+    if (outcome !== 'ok') await waitOutTheEdge(running.deadline)
     const reason = running.end(outcome, error)
     if (reason === undefined) return error
     blame(request.signal.reason, reason)

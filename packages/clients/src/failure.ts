@@ -1,20 +1,14 @@
 import {
-  type Deadline,
   findTimeBudgetError,
   type Outcome,
   type RunningOperation,
   UpstreamError,
+  waitOutTheEdge,
 } from '@timebudget/core'
-
-/**
- * A peer that keeps the same deadline gives up within a few milliseconds of us, on either side. What fails this close
- * to the end is the deadline's doing: we wait it out, so that the error does not depend on who was quicker.
- */
-const edge = 25
 
 /** What to throw for a call that failed with `error`; ends the operation. */
 export async function failureOf(running: RunningOperation, error: unknown): Promise<unknown> {
-  await waitOutTheEdge(running)
+  await waitOutTheEdge(running.deadline)
   return failureNow(running, error)
 }
 
@@ -23,7 +17,7 @@ export async function failureOf(running: RunningOperation, error: unknown): Prom
  * the library's error, with UpstreamError put among its causes.
  */
 export async function blameUpstream(running: RunningOperation, error: Error): Promise<unknown> {
-  await waitOutTheEdge(running)
+  await waitOutTheEdge(running.deadline)
   return blameUpstreamNow(running, error)
 }
 
@@ -55,24 +49,9 @@ function failureNow(running: RunningOperation, error: unknown): unknown {
   )
 }
 
-/** Settles when the deadline has ended if that is about to happen, else at once. */
-export async function waitOutTheEdge({ deadline }: RunningOperation): Promise<void> {
-  if (!isAtTheEdge(deadline)) return
-  const { signal } = deadline
-  await new Promise<void>((resolve) => {
-    if (signal.aborted) resolve()
-    else signal.addEventListener('abort', () => resolve(), { once: true })
-  })
-}
-
 /** Whether a peer's answer says that the time it had from us was up. */
 export function isOutOfTime(outcome: Outcome): boolean {
   return outcome === 'deadline_exceeded' || outcome === 'operation_timeout'
-}
-
-/** Whether what fails now fails because the deadline is about to end. */
-export function isAtTheEdge(deadline: Deadline): boolean {
-  return !deadline.expired && deadline.remaining() <= edge
 }
 
 function messageOf(error: unknown): string {

@@ -1,5 +1,5 @@
-import type { Outcome, RunningOperation } from '@timebudget/core'
-import { failureOf, isOutOfTime, waitOutTheEdge } from './failure.ts'
+import { type Outcome, type RunningOperation, waitOutTheEdge } from '@timebudget/core'
+import { failureOf, isOutOfTime } from './failure.ts'
 import { asRequest, type Fetch, type Followed, followUnderDeadline, readRequest } from './followed-fetch.ts'
 import {
   type ClientOptions,
@@ -107,7 +107,7 @@ async function readAnswer(
     resolved,
   )
   if (!isOutOfTime(outcome)) return outcome
-  await waitOutTheEdge(running)
+  await waitOutTheEdge(running.deadline)
   if (running.deadline.reason === undefined) return outcome
   await response.body?.cancel()
   throw running.deadline.reason

@@ -1,13 +1,15 @@
 import type { IncomingMessage } from 'node:http'
 import {
   findTimeBudgetError,
+  isAtTheEdge,
   isTimeBudgetError,
   type Outcome,
   type RunningOperation,
   type TimeBudgetError,
+  waitOutTheEdge,
 } from '@timebudget/core'
 import type { RequestError, Response } from 'got'
-import { blameUpstream, isAtTheEdge, isOutOfTime, waitOutTheEdge } from './failure.ts'
+import { blameUpstream, isOutOfTime } from './failure.ts'
 import { outcomeOfAnswer, type ResolvedClientOptions } from './outgoing.ts'
 
 /** A call of got's under an operation, however got hands out its result. */
@@ -94,7 +96,7 @@ export class GotCallUnderDeadline {
   }
 
   async #endBesideEdge(outcome: Outcome, error: unknown): Promise<unknown> {
-    await waitOutTheEdge(this.running)
+    await waitOutTheEdge(this.running.deadline)
     return this.running.end(outcome, error) ?? error
   }
 
@@ -104,7 +106,7 @@ export class GotCallUnderDeadline {
   ): Promise<TimeBudgetError | undefined> {
     const outcome = this.#outcomeOf(response)
     // the peer had all our time and gave up a moment before us: our own deadline is the answer
-    if (isOutOfTime(outcome)) await waitOutTheEdge(this.running)
+    if (isOutOfTime(outcome)) await waitOutTheEdge(this.running.deadline)
     return this.running.end(outcome, error)
   }
 

@@ -1,6 +1,6 @@
-import type { Outcome, RunningOperation, TimeBudgetError } from '@timebudget/core'
+import { isAtTheEdge, type Outcome, type RunningOperation, type TimeBudgetError } from '@timebudget/core'
 import type { ClientRequest, IncomingMessage } from 'node:http'
-import { blameUpstreamNow, isAtTheEdge, isOutOfTime } from './failure.ts'
+import { blameUpstreamNow, isOutOfTime } from './failure.ts'
 import { governBody, type GovernedResponse } from './governed-response.ts'
 import { headersFor, outcomeOfAnswer, type ResolvedClientOptions } from './outgoing.ts'
 

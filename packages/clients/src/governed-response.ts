@@ -1,6 +1,6 @@
-import type { Outcome, RunningOperation, TimeBudgetError } from '@timebudget/core'
+import { isAtTheEdge, type Outcome, type RunningOperation, type TimeBudgetError } from '@timebudget/core'
 import type { Readable } from 'node:stream'
-import { blameUpstreamNow, isAtTheEdge } from './failure.ts'
+import { blameUpstreamNow } from './failure.ts'
 
 /** A response, or what is read in its place: the unzipped body, for instance. */
 export type NodeBody = Readable & {

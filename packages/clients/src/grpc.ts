@@ -6,8 +6,14 @@ import {
   Metadata,
   type StatusObject,
 } from '@grpc/grpc-js'
-import { bind, isTimeBudgetError, type Outcome, type RunningOperation } from '@timebudget/core'
-import { isAtTheEdge, waitOutTheEdge } from './failure.ts'
+import {
+  bind,
+  isAtTheEdge,
+  isTimeBudgetError,
+  type Outcome,
+  type RunningOperation,
+  waitOutTheEdge,
+} from '@timebudget/core'
 import { textOf } from './grpc-metadata.ts'
 import { type CausedStatus, statusOf } from './grpc-status.ts'
 import { deadlineFromCall } from './grpc-server.ts'
@@ -183,7 +189,7 @@ class GovernedCall extends InterceptingCall {
     const isFailure = outcome !== 'ok' && outcome !== 'cancelled'
     if (!isFailure || !isAtTheEdge(running.deadline)) return this.#conclude(outcome, status)
     // outside the promise, so that what a callback throws is uncaught as it is without us
-    void waitOutTheEdge(running).then(() => process.nextTick(() => this.#conclude(outcome, status)))
+    void waitOutTheEdge(running.deadline).then(() => process.nextTick(() => this.#conclude(outcome, status)))
   }
 
   #conclude(outcome: Outcome, status: StatusObject): void {

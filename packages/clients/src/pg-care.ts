@@ -1,5 +1,4 @@
-import { Deadline, type RunningOperation, startOperation } from '@timebudget/core'
-import { waitOutTheEdge } from './failure.ts'
+import { Deadline, type RunningOperation, startOperation, waitOutTheEdge } from '@timebudget/core'
 import { cancelOnServer } from './pg-cancel.ts'
 import { type PgClient, type PgQuery, type PgQueryConfig, queryClassOf } from './pg-shapes.ts'
 import { limitStatement } from './pg-statement-timeout.ts'
@@ -63,7 +62,7 @@ export class ClientCare {
         else if (!isCancelled(error)) reject(error)
         // by us, or by the statement_timeout that we set: what counts is why
         else
-          void waitOutTheEdge(running).then(() => {
+          void waitOutTheEdge(running.deadline).then(() => {
             if (deadline.reason !== undefined) this.#cutOff = true
             reject(deadline.reason ?? error)
           })

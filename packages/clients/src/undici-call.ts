@@ -1,5 +1,5 @@
-import { CancelledError, type Outcome, type RunningOperation } from '@timebudget/core'
-import { failureOf, isAtTheEdge, isOutOfTime } from './failure.ts'
+import { CancelledError, isAtTheEdge, type Outcome, type RunningOperation } from '@timebudget/core'
+import { failureOf, isOutOfTime } from './failure.ts'
 import type { PeerAnswer } from './outgoing.ts'
 
 /** How undici is told to end a call. */

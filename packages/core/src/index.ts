@@ -1,6 +1,7 @@
 export { type ChildOptions, Deadline, type DeadlineOptions } from './deadline.ts'
 export { deadlineBehind, remainingOf } from './signal-deadline.ts'
 export { bind, currentDeadline, detach, runWithDeadline } from './current.ts'
+export { isAtTheEdge, waitOutTheEdge } from './edge.ts'
 export { operation } from './operation.ts'
 export {
   type OperationOptions,

@@ -47,3 +47,8 @@ export interface LlmCall {
   /** Whether it was an SDK's own retry, and therefore refused. */
   readonly sdkRetry: boolean
 }
+
+/** Whether its user left or stopped it: that is no failure. */
+export function isAbandoned(outcome: Outcome): boolean {
+  return outcome === 'client_closed' || outcome === 'cancelled'
+}

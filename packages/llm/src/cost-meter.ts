@@ -1,7 +1,7 @@
 import { type Clock, type OverloadedError, systemClock } from '@timebudget/core'
 import { LRUCache } from 'lru-cache'
 import { llmCallFinished } from './call-events.ts'
-import type { LlmCall } from './call-record.ts'
+import { isAbandoned, type LlmCall } from './call-record.ts'
 import type { CostBook, Payer } from './cost-book.ts'
 import { formatCosts } from './cost-table.ts'
 import { checkPrices, type Cost, costOfUsage, priceOf, type Prices } from './prices.ts'
@@ -93,7 +93,7 @@ export class CostMeter implements CostBook {
     const cost = this.costOf(call)
     row.calls += 1
     if (call.outcome !== 'ok') row.failed += 1
-    if (call.outcome === 'client_closed' || call.outcome === 'cancelled') row.abandoned += 1
+    if (isAbandoned(call.outcome)) row.abandoned += 1
     row.inputTokens += call.usage.inputTokens ?? 0
     row.outputTokens += call.usage.outputTokens ?? 0
     row.cachedTokens += call.usage.cachedTokens ?? 0

@@ -2,7 +2,7 @@ import { type Clock, systemClock } from '@timebudget/core'
 import { Latency } from '@timebudget/resilience'
 import { type LlmAnswered, llmAnswered } from './answer-events.ts'
 import { llmCallFinished } from './call-events.ts'
-import type { LlmCall } from './call-record.ts'
+import { isAbandoned, type LlmCall } from './call-record.ts'
 
 /** How an application's answers by models are doing. Shares are 0 to 1, and absent where nothing was counted yet. */
 export interface LlmFigures {
@@ -69,7 +69,7 @@ export class Figures {
   addAnswered({ outcome, answer, cost }: LlmAnswered): void {
     if (cost !== undefined)
       this.#spent.set(cost.currency, (this.#spent.get(cost.currency) ?? 0) + cost.amount)
-    if (isLeft(outcome)) {
+    if (isAbandoned(outcome)) {
       this.#abandoned += 1
       return
     }
@@ -88,7 +88,7 @@ export class Figures {
     const { firstToken, total } = timings
     if (firstToken !== undefined) this.#firstToken.record(firstToken)
     else if (outcome !== 'ok' && outcome !== 'upstream_error') this.#firstToken.record(total, { cut: true })
-    if (isLeft(outcome)) return
+    if (isAbandoned(outcome)) return
     this.#calls += 1
     if (outcome === 'first_token_timeout') this.#firstTokenTimeouts += 1
     if (outcome === 'stream_stalled') this.#stalls += 1
@@ -113,10 +113,6 @@ export class Figures {
       ),
     }
   }
-}
-
-function isLeft(outcome: LlmAnswered['outcome']): boolean {
-  return outcome === 'client_closed' || outcome === 'cancelled'
 }
 
 function share(part: number, whole: number): number | undefined {

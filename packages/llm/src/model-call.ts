@@ -5,17 +5,18 @@ import {
   type Deadline,
   deadlineBehind,
   findTimeBudgetError,
+  isAtTheEdge,
   isTimeBudgetError,
   type Outcome,
   outcomeOf,
   UpstreamError,
+  waitOutTheEdge,
 } from '@timebudget/core'
 import { operationBehind } from '@timebudget/clients/fetch'
 import type { Asked } from './asked.ts'
 import { llmCallFinished } from './call-events.ts'
 import type { CallTimings, LlmCall } from './call-record.ts'
 import type { ConnectWatcher } from './connector.ts'
-import { isAtTheEdge, waitOutTheEdge } from './edge.ts'
 import { connectionError, limitError } from './limit-errors.ts'
 import type { Limits } from './profiles.ts'
 import { retryAfterOf } from './retry-after.ts'

@@ -2,12 +2,13 @@ import {
   type Clock,
   type Deadline,
   findTimeBudgetError,
+  isAtTheEdge,
   type RunningOperation,
   startOperation,
   systemClock,
   UpstreamError,
+  waitOutTheEdge,
 } from '@timebudget/core'
-import { isAtTheEdge, waitOutTheEdge } from './edge.ts'
 import { isContentItem, sizeOf } from './item-content.ts'
 import { limitError } from './limit-errors.ts'
 import { type Limits, limitsFor, type Profile } from './profiles.ts'

@@ -1,12 +1,12 @@
-import type { Deadline } from '@timebudget/core'
+import type { Deadline } from './deadline.ts'
 
 /**
- * A peer that keeps our deadline gives up within milliseconds of us. What fails this close to it is the deadline's doing:
- * as in the other clients, it is waited for.
+ * A peer that keeps the same deadline gives up within a few milliseconds of us, on either side. What fails this close
+ * to the end is the deadline's doing: we wait it out, so that the error does not depend on who was quicker.
  */
 const edge = 25
 
-/** Whether what fails now fails because the deadline is about to end. */
+/** Whether what fails now fails because the deadline is about to end: within 25 ms. */
 export function isAtTheEdge(deadline: Deadline | undefined): boolean {
   return deadline !== undefined && !deadline.expired && deadline.remaining() <= edge
 }
