@@ -22,7 +22,7 @@ interface EngineReport extends DecodeCount {
 
 const installed = new URL('../../node_modules/.cache/timebudget-llama/node_modules/', import.meta.url)
 
-/** The URL of node-llama-cpp, if `scripts/install-decode-engine.mjs` has installed it. */
+/** The URL of node-llama-cpp, if `scripts/install-apart.mjs` has installed it. */
 export function findDecodeLibrary(): string | undefined {
   const library = new URL('node-llama-cpp/dist/index.js', installed)
   return existsSync(library) ? library.href : undefined

@@ -26,7 +26,7 @@ afterAll(async () => {
 })
 
 beforeEach((context) => {
-  requireOrSkip(context, library, 'node scripts/install-decode-engine.mjs')
+  requireOrSkip(context, library, 'node scripts/install-apart.mjs')
 })
 
 const prompt = 'Tell me a story without an end.'
