@@ -69,7 +69,7 @@ export function axiosDispatcher(instance: AxiosInstance, resolved: Resolved): Ax
       })
       const outgoing = outgoingConfig(attempt)
       current
-        .run(attempt, () => send(outgoing))
+        .run(attempt, () => running.within(() => send(outgoing)))
         .then((response) => received(response, attempt))
         .catch((error: unknown) => failed(error, attempt))
         .then(resolve, reject)

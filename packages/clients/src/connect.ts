@@ -113,7 +113,7 @@ class GovernedCall {
     const { running, request } = this.#governing
     try {
       const governed = { ...request, header: this.#header(), signal: running.signal }
-      const response = await this.#cutOff.until(runGoverned(running.deadline, () => next(governed)))
+      const response = await this.#cutOff.until(runGoverned(running, () => next(governed)))
       if (response.stream) return { ...response, message: this.#watched(response) }
       this.#succeed(response)
       return response

@@ -48,7 +48,7 @@ export async function followUnderDeadline({
   let request = call
   for (let hops = 0; ; hops += 1) {
     const target = hops === 0 ? input : request.url
-    const response = await runGoverned(running.deadline, () =>
+    const response = await runGoverned(running, () =>
       base(target, {
         ...init,
         ...(hops === 0 ? {} : laterHop(request, spares)),

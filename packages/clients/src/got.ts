@@ -77,7 +77,7 @@ export function deadlineHooks(options: ClientOptions<GotCall> = {}): Pick<Extend
     }
     call.retry.calculateDelay = withinDeadline(call.retry.calculateDelay ?? computedDelay, running)
     try {
-      const under = runWithDeadline(running.deadline, () => next(call))
+      const under = running.within(() => runWithDeadline(running.deadline, () => next(call)))
       return (isStream(under) ? settleStream(under, governed) : settlingPromise(under, governed)) as T
     } catch (error) {
       throw running.fail(error)

@@ -1,4 +1,4 @@
-import { currentDeadline, type Deadline, runWithDeadline } from '@timebudget/core'
+import { currentDeadline, type Deadline, type RunningOperation, runWithDeadline } from '@timebudget/core'
 
 // So that a call which one of our clients governs is not governed once more by an instrumented dispatcher below it.
 const governed = new WeakSet<Deadline>()
@@ -10,10 +10,11 @@ export function noteInstrumentation(): void {
 }
 
 /** Runs a client's own call. */
-export function runGoverned<T>(deadline: Deadline, call: () => T): T {
-  if (!isInstrumented) return call()
+export function runGoverned<T>(running: RunningOperation, call: () => T): T {
+  if (!isInstrumented) return running.within(call)
+  const { deadline } = running
   governed.add(deadline)
-  return runWithDeadline(deadline, call)
+  return running.within(() => runWithDeadline(deadline, call))
 }
 
 /** Whether the running code is a call that one of our clients makes. */

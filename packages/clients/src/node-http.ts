@@ -72,7 +72,7 @@ export function wrapRequest(base?: NodeRequest, options: ClientOptions<NodeCall>
 function startRequest(base: NodeRequest, args: readonly unknown[], running: RunningOperation): ClientRequest {
   isWrapping = true
   try {
-    return make(base, args)
+    return running.within(() => make(base, args))
   } catch (error) {
     throw running.fail(error)
   } finally {

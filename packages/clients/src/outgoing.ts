@@ -2,6 +2,7 @@ import {
   currentDeadline,
   type Deadline,
   deadlineBehind,
+  deadlineSent,
   type Duration,
   type Floor,
   isOutcome,
@@ -135,7 +136,9 @@ export function headersFor(
   deadline: Deadline,
   options: Pick<ResolvedClientOptions<never>, 'propagatesTo' | 'emit'>,
 ): Record<string, string> {
-  if (!options.propagatesTo(url)) return {}
+  const sent = options.propagatesTo(url)
+  deadlineSent.publish(() => ({ deadline, host: url.host, sent }))
+  if (!sent) return {}
   return { ...encodeDeadline(deadline, options.emit), ...encodeAttempt(deadline.attempt) }
 }
 

@@ -117,7 +117,8 @@ function governed(
       return answer(Promise.reject(error), callback)
     }
     try {
-      const sent = send(noLongerThan(running.deadline.remaining(), name, args), running)
+      const inTime = noLongerThan(running.deadline.remaining(), name, args)
+      const sent = running.within(() => send(inTime, running))
       if (isPromiseLike(sent))
         return answer(
           runNotingFailure(running, () => sent),

@@ -67,7 +67,7 @@ export function deadlineInterceptor({
         const readAnswer = (answer: PeerAnswer): Outcome => outcomeOfAnswer(answer, running, resolved)
         const guarded = new GuardedCall({ running, sentTo, readAnswer })
         const stamped: StampedOptions = { ...call, [callKey]: guarded }
-        return attempt(stamped, guardHandler(handler, guarded))
+        return running.within(() => attempt(stamped, guardHandler(handler, guarded)))
       } catch (error) {
         throw running.fail(error)
       }

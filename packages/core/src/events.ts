@@ -2,6 +2,7 @@ import type { Deadline } from './deadline.ts'
 import { defineEvent, type EventChannel } from './event-channel.ts'
 import type { LedgerEntry } from './ledger.ts'
 import type { Outcome } from './outcome.ts'
+import type { WorkWrapper } from './work-wrapper.ts'
 
 /** How a request came by its budget. */
 export type DeadlineSource = 'header' | 'default' | 'route' | 'local'
@@ -32,11 +33,25 @@ export interface RequestFinished extends RequestStarted {
 export interface OperationStarted {
   readonly deadline: Deadline
   readonly entry: LedgerEntry
+  /** Lets its work be run inside a context of the listener's: the work is called through `wrap`, once, whatever that does. */
+  around(wrap: WorkWrapper): void
 }
 
 /** An operation has ended; `error` is what it failed with, if it did. */
-export interface OperationFinished extends OperationStarted {
+export interface OperationFinished {
+  readonly deadline: Deadline
+  readonly entry: LedgerEntry
   readonly error: unknown
+}
+
+/** A client has decided whether a call carries its deadline to another service. */
+export interface DeadlineSent {
+  /** The deadline of the call's operation. */
+  readonly deadline: Deadline
+  /** The host that was called. */
+  readonly host: string
+  /** `false` for hosts that get none. */
+  readonly sent: boolean
 }
 
 /** Work that went on after its end came to a result that nobody gets. */
@@ -69,6 +84,7 @@ export const requestStarted: EventChannel<RequestStarted> = defineEvent('timebud
 export const requestFinished: EventChannel<RequestFinished> = defineEvent('timebudget:request.finished')
 export const operationStarted: EventChannel<OperationStarted> = defineEvent('timebudget:operation.started')
 export const operationFinished: EventChannel<OperationFinished> = defineEvent('timebudget:operation.finished')
+export const deadlineSent: EventChannel<DeadlineSent> = defineEvent('timebudget:deadline.sent')
 export const workLate: EventChannel<WorkLate> = defineEvent('timebudget:work.late')
 export const headerMalformed: EventChannel<HeaderMalformed> = defineEvent('timebudget:header.malformed')
 export const skewMeasured: EventChannel<SkewMeasured> = defineEvent('timebudget:skew.measured')

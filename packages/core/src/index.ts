@@ -34,6 +34,8 @@ export {
 } from './errors.ts'
 export { defineEvent, type EventChannel } from './event-channel.ts'
 export {
+  type DeadlineSent,
+  deadlineSent,
   type DeadlineSource,
   type HeaderMalformed,
   headerMalformed,
@@ -67,6 +69,7 @@ export {
   retryDecided,
   type RetryStop,
 } from './resilience-events.ts'
+export type { WorkWrapper } from './work-wrapper.ts'
 export { refuseUnknownOptions } from './known-options.ts'
 export { type Clock, type ClockTimer, systemClock } from './clock.ts'
 export { type Duration, type FinishedWork, type Floor, type FloorSource, parseDuration } from './duration.ts'

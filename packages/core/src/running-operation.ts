@@ -15,6 +15,7 @@ import { operationFinished, operationStarted, workLate } from './events.ts'
 import type { LedgerEntry } from './ledger.ts'
 import type { Outcome } from './outcome.ts'
 import { budgetTooSmall } from './reasons.ts'
+import { runWrapped, type WorkWrapper } from './work-wrapper.ts'
 
 /** What an operation may take. */
 export interface OperationOptions {
@@ -51,6 +52,7 @@ export class RunningOperation implements OperationScope, DeadlineWatcher {
   #cutOff: ((reason: TimeBudgetError) => void) | undefined
   #over = false
   #endedBy: TimeBudgetError | undefined
+  #wrap: WorkWrapper | undefined
   readonly #floor: Floor | undefined
 
   constructor(deadline: Deadline, entry: LedgerEntry, floor?: Floor) {
@@ -59,7 +61,7 @@ export class RunningOperation implements OperationScope, DeadlineWatcher {
     this.timeout = wholeMilliseconds(deadline.budget)
     this.entry = entry
     internals.setOperation(deadline, entry)
-    operationStarted.publish(() => ({ deadline, entry }))
+    operationStarted.publish(() => ({ deadline, entry, around: (wrap) => this.#around(wrap) }))
     const reason = internals.watch(deadline, this, { hold: true })
     if (reason !== undefined) this.deadlineEnded(reason)
   }
@@ -110,6 +112,11 @@ export class RunningOperation implements OperationScope, DeadlineWatcher {
     })
   }
 
+  /** Runs a part of its work that begins elsewhere, a client's call for instance, inside what observers have put around it. */
+  within<T>(work: () => T): T {
+    return this.#wrap === undefined ? work() : runWrapped(this.#wrap, work)
+  }
+
   isOver(): boolean {
     return this.#over
   }
@@ -122,8 +129,17 @@ export class RunningOperation implements OperationScope, DeadlineWatcher {
   }
 
   async #start<T>(work: (scope: OperationScope) => Promise<T> | T): Promise<T> {
+    return this.#wrap === undefined ? this.#enter(work) : runWrapped(this.#wrap, () => this.#enter(work))
+  }
+
+  #enter<T>(work: (scope: OperationScope) => Promise<T> | T): Promise<T> | T {
     if (internals.sparesContext(this.deadline)) return work(this)
     return runWithDeadline(this.deadline, () => work(this))
+  }
+
+  #around(wrap: WorkWrapper): void {
+    const outer = this.#wrap
+    this.#wrap = outer === undefined ? wrap : (work) => outer(() => wrap(work))
   }
 
   #close(outcome: Outcome, error: unknown): void {

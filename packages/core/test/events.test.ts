@@ -71,7 +71,7 @@ describe('an event', () => {
     subscribeRaw('timebudget:operation.started', listener)
     const { deadline, entry } = startOperation('x', { timeout: '1m' })
     unsubscribeRaw('timebudget:operation.started', listener)
-    expect(heard).toEqual([{ deadline, entry }])
+    expect(heard).toEqual([{ deadline, entry, around: expect.any(Function) }])
     deadline.settle()
   })
 

@@ -36,7 +36,8 @@ export class ClientWatch {
       return
     }
     this.#request.on('aborted', this.#onEnd)
-    this.#response.on('close', this.#onEnd)
+    // first: whoever observes the request has its outcome before their own listeners run
+    this.#response.prependListener('close', this.#onEnd)
     this.#response.on('finish', this.#onFinish)
     if (this.#socket !== undefined) addSocketListener(this.#socket, this.#onEnd)
   }
