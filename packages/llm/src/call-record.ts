@@ -7,6 +7,8 @@ export interface CallTimings {
   readonly connect?: number | undefined
   /** From the call to its response's headers. */
   readonly headers?: number | undefined
+  /** From the call to the first bytes of its answer, which need not hold any content; only of streams. */
+  readonly firstChunk?: number | undefined
   /** From the call to the first piece of content; only of streams. */
   readonly firstToken?: number | undefined
   /** From the call to its end. */

@@ -99,7 +99,7 @@ export class GovernedBody {
   /** Whether this was the last piece. */
   async #take(bytes: Uint8Array): Promise<boolean> {
     const call = this.#call
-    call.governor.transport(bytes.byteLength)
+    call.arrived(bytes.byteLength)
     const { content, terminal, malformed } = this.#answer.take(bytes)
     if (content) call.content()
     this.#hand(bytes)

@@ -140,6 +140,12 @@ export class ModelCall implements ConnectWatcher {
     }
   }
 
+  /** So many bytes of its answer have come. */
+  arrived(bytes: number): void {
+    this.governor.transport(bytes)
+    if (this.asked.streams && bytes > 0) this.#timings.firstChunk ??= this.#elapsed()
+  }
+
   /** A piece of content has come. */
   content(): void {
     this.governor.content()

@@ -119,12 +119,27 @@ describe('a call to a model', () => {
       sdkRetry: false,
     })
     expect(calls[0]?.usage).toMatchObject({ outputTokens: 5, cachedTokens: 0, estimated: false })
-    const { connect = -1, headers = -1, firstToken = -1, total = -1 } = calls[0]?.timings ?? {}
+    const {
+      connect = -1,
+      headers = -1,
+      firstChunk = -1,
+      firstToken = -1,
+      total = -1,
+    } = calls[0]?.timings ?? {}
     expect(connect).toBeGreaterThan(0)
-    expect([connect, headers, firstToken, total]).toEqual(
-      [connect, headers, firstToken, total].sort((a, b) => a - b),
-    )
+    const inOrder = [connect, headers, firstChunk, firstToken, total]
+    expect(inOrder).toEqual(inOrder.toSorted((a, b) => a - b))
     expect((await warned).message).toContain('a bug in a callback')
+  })
+
+  test('tells the first bytes of an answer from its first content', async () => {
+    await using provider = await localProvider({
+      script: { steps: [{ keepAlive: 1 }, { wait: 300 }, { text: 'here' }] },
+    })
+    const { fetch, calls } = governed()
+    await (await fetch(provider.openaiUrl + chatUrl, chat())).text()
+    const { firstChunk = Infinity, firstToken = 0 } = calls[0]?.timings ?? {}
+    expect(firstToken - firstChunk).toBeGreaterThan(100)
   })
 
   test('chooses its profile anew each time: by the code around it, by name, by what was changed meanwhile', async () => {

@@ -21,6 +21,7 @@ export interface FinishedCall {
   readonly timings: {
     readonly connect?: number | undefined
     readonly headers?: number | undefined
+    readonly firstChunk?: number | undefined
     readonly firstToken?: number | undefined
     readonly total: number
   }
