@@ -1,0 +1,58 @@
+import { headerMalformed, skewMeasured } from '@timebudget/core'
+import type { Recording } from './listening-metrics.ts'
+import { metricLabels, metricNames } from './metric-names.ts'
+
+/** The headers that servers read by default: a first error of one of them is seen by `rate()` too. */
+const usualHeaders = [
+  'x-request-deadline',
+  'x-request-timeout-ms',
+  'grpc-timeout',
+  'connect-timeout-ms',
+  'x-envoy-expected-rq-timeout-ms',
+]
+
+/** Milliseconds for which a peer's last skew stands; as long as core remembers a peer's messages. */
+const remembered = 120_000
+
+interface Skew {
+  readonly milliseconds: number
+  readonly at: number
+}
+
+/** What comes over the wire: headers that cannot be read, and by how much peers' clocks are off. */
+export function recordWire({ meter, names, listen, onStop }: Recording): void {
+  const errors = meter.counter(metricNames.propagationErrors, {
+    description: 'Deadline headers that could not be read.',
+    unit: '{header}',
+    zeros: usualHeaders.map((header) => ({ [metricLabels.header]: header })),
+  })
+  const headers = names()
+  for (const header of usualHeaders) headers.of(header)
+  listen(headerMalformed, ({ header }) => errors(1, { [metricLabels.header]: headers.of(header) }))
+
+  const peers = names()
+  const skews = new Map<string, Skew>()
+  listen(skewMeasured, ({ peer, skew }) => {
+    const name = peers.of(peer)
+    const at = performance.now()
+    const known = skews.get(name)
+    // of those that share a name the worst stands
+    const isWorse = known === undefined || name === peer || Math.abs(skew) >= Math.abs(known.milliseconds)
+    if (isWorse || at - known.at > remembered) skews.set(name, { milliseconds: skew, at })
+  })
+  const stop = meter.observe(
+    metricNames.peerSkew,
+    {
+      description:
+        "By how much a peer's clock is behind ours, the shortest transit included; 0 once nothing was heard of it.",
+      unit: 's',
+    },
+    function* read() {
+      const now = performance.now()
+      for (const [peer, { milliseconds, at }] of skews)
+        // an SDK repeats for ever what it was told once: silence would be taken for the last value
+        yield [now - at > remembered ? 0 : milliseconds / 1000, { [metricLabels.peer]: peer }] as const
+    },
+  )
+  onStop(stop)
+}
