@@ -17,9 +17,12 @@ import {
   defaultEmit,
   encodeAttempt,
   encodeDeadline,
+  type HostRule,
+  type HostTest,
+  hostTest,
+  isPrivateHost,
   parseServerTiming,
 } from '@timebudget/core/wire'
-import { type HostRule, type HostTest, hostTest, isPrivateHost } from './destinations.ts'
 
 /** What every client takes; `Call` is the client's own idea of a request. */
 export interface ClientOptions<Call> {

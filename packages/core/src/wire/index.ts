@@ -3,6 +3,7 @@ export type { Decoded, DecodeOptions, HeaderSource, Malformed } from './decode.t
 export type { WireDeadline } from './reconcile.ts'
 export { encodeDeadline } from './encode.ts'
 export type { SendableDeadline } from './encode.ts'
+export { type HostRule, type HostTest, hostTest, isPrivateHost } from './hosts.ts'
 export { attemptHeader, decodeAttempt, encodeAttempt } from './attempt.ts'
 export { codecs, defaultAccept, defaultEmit } from './codecs.ts'
 export type { Codec, CodecName } from './codec.ts'

@@ -9,7 +9,10 @@ export type HostRule = boolean | readonly string[] | ((url: URL) => boolean)
 /** A rule ready to be asked. */
 export type HostTest = (url: URL) => boolean
 
-/** @throws TypeError that names the option when the rule is none of the four kinds. */
+/**
+ * The rule as a function of the URL.
+ * @throws TypeError that names the option when the rule is none of the four kinds.
+ */
 export function hostTest(rule: HostRule, option: string): HostTest {
   if (typeof rule === 'boolean') return () => rule
   if (typeof rule === 'function') return rule
