@@ -1,7 +1,8 @@
 import { defineConfig } from 'vitest/config'
 import { CountReporter } from './test/support/count-reporter.ts'
 
-const conditions = ['@timebudget/source', 'module', 'node', 'development|production']
+// not `module`: that is for bundlers, and @opentelemetry/api has files there which Node does not load
+const conditions = ['@timebudget/source', 'node', 'development|production']
 
 export default defineConfig({
   resolve: { conditions },
