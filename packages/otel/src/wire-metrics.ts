@@ -1,4 +1,4 @@
-import { headerMalformed, skewMeasured } from '@timebudget/core'
+import { deadlineSent, headerMalformed, skewMeasured, systemClock } from '@timebudget/core'
 import type { Recording } from './listening-metrics.ts'
 import { metricLabels, metricNames } from './metric-names.ts'
 
@@ -19,8 +19,20 @@ interface Skew {
   readonly at: number
 }
 
-/** What comes over the wire: headers that cannot be read, and by how much peers' clocks are off. */
-export function recordWire({ meter, names, listen, onStop }: Recording): void {
+/** What goes over the wire: deadlines sent, headers that cannot be read, and by how much peers' clocks are off. */
+export function recordWire(recording: Recording): void {
+  recordPropagation(recording)
+  recordSkew(recording)
+}
+
+function recordPropagation({ meter, names, listen }: Recording): void {
+  const calls = meter.counter(metricNames.propagationCalls, {
+    description: 'Calls of other services, and whether they carried the deadline.',
+    unit: '{call}',
+    zeros: [true, false].map((sent) => ({ [metricLabels.propagated]: sent })),
+  })
+  listen(deadlineSent, ({ sent }) => calls(1, { [metricLabels.propagated]: sent }))
+
   const errors = meter.counter(metricNames.propagationErrors, {
     description: 'Deadline headers that could not be read.',
     unit: '{header}',
@@ -29,12 +41,14 @@ export function recordWire({ meter, names, listen, onStop }: Recording): void {
   const headers = names()
   for (const header of usualHeaders) headers.of(header)
   listen(headerMalformed, ({ header }) => errors(1, { [metricLabels.header]: headers.of(header) }))
+}
 
+function recordSkew({ meter, names, listen, onStop }: Recording): void {
   const peers = names()
   const skews = new Map<string, Skew>()
   listen(skewMeasured, ({ peer, skew }) => {
     const name = peers.of(peer)
-    const at = performance.now()
+    const at = systemClock.now()
     const known = skews.get(name)
     // of those that share a name the worst stands
     const isWorse = known === undefined || name === peer || Math.abs(skew) >= Math.abs(known.milliseconds)
@@ -48,7 +62,7 @@ export function recordWire({ meter, names, listen, onStop }: Recording): void {
       unit: 's',
     },
     function* read() {
-      const now = performance.now()
+      const now = systemClock.now()
       for (const [peer, { milliseconds, at }] of skews)
         // an SDK repeats for ever what it was told once: silence would be taken for the last value
         yield [now - at > remembered ? 0 : milliseconds / 1000, { [metricLabels.peer]: peer }] as const
