@@ -180,7 +180,7 @@ test('a stream that goes dead shows so after its idle limit, with the text kept'
   const { url } = await site((_request, response) => void sse(response, { heartbeat: null }).token('so far'))
   await page.goto(url)
   await ask(page, { idle: 400 })
-  expect(await shows(page, /:/, 'message')).toMatch(/^stalled: The connection has gone quiet/)
+  expect(await shows(page, /:/, 'message')).toMatch(/^stalled: The answer has stalled/)
   expect(await textOf(page)).toBe('so far')
 })
 
@@ -194,7 +194,7 @@ test('a first token that does not come says so, in the language of the browser, 
   })
   await page.goto(url)
   await ask(page, { firstToken: 400 })
-  expect(await shows(page, /:/, 'message')).toBe('first_token: 迟迟没有开始回答,请重试。')
+  expect(await shows(page, /:/, 'message')).toBe('first_token: 迟迟没有开始回答，请重试。')
   const thoughts = await page.evaluate<[string, { elapsed: number }][]>('events')
   expect(thoughts.length).toBeGreaterThan(2)
   expect(thoughts[0]?.[0]).toBe('thinking')

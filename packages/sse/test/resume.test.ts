@@ -406,6 +406,34 @@ describe('a page whose connection is cut', () => {
   })
 })
 
+describe('a page whose answer does not go on', () => {
+  test('ends it at the server too: a live connection is not sought again', async () => {
+    const chat = await kept(memoryResume())
+    chat.say('so far')
+    const page = streamChat({ url: chat.url, body: {}, idle: { content: 300, transport: '5s' } })
+    expect(await page.ended).toMatchObject({ outcome: 'stalled', text: 'so far' })
+    expect(await chat.reason).toMatchObject({ code: 'CANCELLED' })
+    expect(chat.methods).toEqual(['POST', 'DELETE'])
+  })
+
+  test('does not blame the model for the time in which there was no connection', async () => {
+    const store = memoryResume()
+    const methods: string[] = []
+    const url = await listen((request, response) => {
+      methods.push(request.method ?? '')
+      if (methods.length === 5) return resumeStream(response, store)
+      if (request.method === 'GET') return response.writeHead(503).end()
+      const stream = sse(response, { resume: store })
+      void stream.token('a').then(() => setTimeout(() => response.destroy(), 50))
+      setTimeout(() => void stream.token('b').then(() => stream.done()), 100)
+    })
+    // the four waits are of 100, 200, 400 and 800 ms at the least
+    const page = streamChat({ url, body: {}, idle: { content: 600, transport: '5s' } })
+    expect(await page.ended).toMatchObject({ outcome: 'done', text: 'ab' })
+    expect(methods).toEqual(['POST', 'GET', 'GET', 'GET', 'GET'])
+  })
+})
+
 test('a server whose resumed streams are read through the middleware holds no connection open', async () => {
   const chat = await kept(memoryResume(), { serverOptions: { default: 300 } })
   const first = await post(chat)

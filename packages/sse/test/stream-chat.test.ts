@@ -1,6 +1,6 @@
 import type { IncomingMessage, ServerResponse } from 'node:http'
 import { withDeadline } from '@timebudget/core/server'
-import { describe, expect, test } from 'vitest'
+import { describe, expect, test, vi } from 'vitest'
 import { type ChatEnd, messages, streamChat, type Thinking } from '../src/browser/index.ts'
 import { sse } from '../src/index.ts'
 import { listen, pause, signal } from './support/server.ts'
@@ -110,6 +110,61 @@ describe('an answer', () => {
   })
 })
 
+describe('an answer goes on', () => {
+  test('with pieces of reasoning, of tool calls, and with events of your own', async () => {
+    const server = await asked(async (_request, response) => {
+      const stream = sse(response)
+      for (const type of ['reasoning', 'tool', 'text']) {
+        for (let piece = 0; piece < 10; piece += 1) {
+          await stream.token({ text: 'x', type })
+          await pause(100)
+        }
+      }
+      for (let page = 0; page < 10; page += 1) {
+        await stream.send('sources', [page])
+        await pause(100)
+      }
+      await stream.done()
+    })
+    expect(await streamChat({ url: server.url, body, idle: 800 }).ended).toMatchObject({ outcome: 'done' })
+  })
+
+  test('only once it has begun: before, the limit of the first token counts', async () => {
+    const server = await asked(async (_request, response) => {
+      const stream = sse(response, { heartbeat: 30 })
+      await stream.send('sources', [])
+      await pause(500)
+      await stream.token('at last')
+      await stream.done()
+    })
+    const chat = streamChat({ url: server.url, body, idle: { content: 100, transport: 300 } })
+    expect(await chat.ended).toMatchObject({ outcome: 'done', text: 'at last' })
+  })
+
+  test('by default through a silence in which its server passes on to another model', async () => {
+    const signsOfLife: number[] = []
+    vi.useFakeTimers({ toFake: ['setTimeout', 'clearTimeout'] })
+    try {
+      let answer: ServerResponse | undefined
+      const server = await asked((_request, response) => {
+        answer = response.writeHead(200, { 'content-type': 'text/event-stream' })
+        answer.write('event: token\ndata: {"text":"hm","type":"reasoning"}\n\n')
+      })
+      const chat = streamChat({ url: server.url, body, onThinking: () => signsOfLife.push(Date.now()) })
+      // a model's limit of 8 s for silence, and the next one's of 8 s for its first token
+      for (const beats of [1, 2, 3]) {
+        await vi.waitUntil(() => signsOfLife.length === beats)
+        await vi.advanceTimersByTimeAsync(8_000)
+        answer?.write('event: heartbeat\ndata: {}\n\n')
+      }
+      answer?.end('event: done\ndata: {}\n\n')
+      expect(await chat.ended).toMatchObject({ outcome: 'done' })
+    } finally {
+      vi.useRealTimers()
+    }
+  })
+})
+
 describe('every other end keeps the text and has a word for people', () => {
   const token = 'event: token\ndata: {"text":"so far"}\n\n'
   const begin = (response: ServerResponse, text: string): void => {
@@ -174,15 +229,23 @@ describe('every other end keeps the text and has a word for people', () => {
     expect(end.outcome).toBe('stalled')
   })
 
-  test('a server that shows signs of life is not quiet', async () => {
-    const { end } = await endOf(
-      (_request, response) => {
-        begin(response, token)
-        const timer = setInterval(() => response.write(':\n\n'), 40)
-        response.once('close', () => clearInterval(timer))
-      },
-      { idle: 200, total: 700 },
-    )
+  const alive = (response: ServerResponse): void => {
+    begin(response, token)
+    const timer = setInterval(() => response.write(':\n\nevent: heartbeat\ndata: {}\n\n'), 40)
+    response.once('close', () => clearInterval(timer))
+  }
+
+  test('an answer that does not go on, though its server shows signs of life', async () => {
+    const { end, server } = await endOf((_request, response) => alive(response), { idle: 200 })
+    expect(end).toEqual({ outcome: 'stalled', text: 'so far', message: messages.en.stalled })
+    await server.left
+  })
+
+  test('a model that is silent longer than its server may be, where the two are given apart', async () => {
+    const { end } = await endOf((_request, response) => alive(response), {
+      idle: { content: '30s', transport: 200 },
+      total: 700,
+    })
     expect(end).toEqual({ outcome: 'total', text: 'so far', message: messages.en.total })
   })
 
@@ -290,6 +353,9 @@ test('what cannot be read or sent is refused before anything is asked', () => {
   expect(() => streamChat({ url, body, budget: 'soon' })).toThrow(/budget: expected a duration/)
   expect(() => streamChat({ url, body, firstToken: 0 })).toThrow(/firstToken/)
   expect(() => streamChat({ url, body, idle: Number.NaN })).toThrow(/idle/)
+  expect(() => streamChat({ url, body, idle: { content: '1s', transport: 0 } })).toThrow(/idle/)
+  // @ts-expect-error: half of it
+  expect(() => streamChat({ url, body, idle: { content: '1s' } })).toThrow(/idle/)
   expect(() => streamChat({ url, body, total: -1 })).toThrow(/total/)
   expect(() => streamChat({ url, body: 1n })).toThrow(/BigInt/)
 })

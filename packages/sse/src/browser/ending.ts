@@ -58,7 +58,7 @@ export function parseData(text: string): unknown {
 }
 
 export function fieldsOf(data: unknown): Fields {
-  return typeof data === 'object' && data !== null ? (data as Fields) : {}
+  return Object(data) as Fields
 }
 
 function codeOf({ code }: Fields): string | undefined {
@@ -67,5 +67,5 @@ function codeOf({ code }: Fields): string | undefined {
 
 function preferred(): 'en' | 'zh' {
   const { navigator } = globalThis as { navigator?: { language?: string } }
-  return (navigator?.language ?? '').startsWith('zh') ? 'zh' : 'en'
+  return /^zh/.test(navigator?.language ?? '') ? 'zh' : 'en'
 }

@@ -4,7 +4,7 @@ export type ChatOutcome =
   | 'stopped'
   /** No first token within its limit. */
   | 'first_token'
-  /** Nothing at all from the server, no sign of life either, for too long. */
+  /** No more of the answer for too long, or no sign of life from the server either. */
   | 'stalled'
   /** Longer in all than its limit. */
   | 'total'
@@ -25,7 +25,7 @@ export const messages: Readonly<Record<'en' | 'zh', Messages>> = {
   en: {
     stopped: 'Stopped.',
     first_token: 'The answer is taking too long to start. Please try again.',
-    stalled: 'The connection has gone quiet. What has arrived is kept.',
+    stalled: 'The answer has stalled. What has arrived is kept.',
     total: 'Time is up. What has arrived is kept.',
     deadline: 'Time is up. What has arrived is kept.',
     interrupted: 'The connection was lost. What has arrived is kept.',
@@ -34,12 +34,12 @@ export const messages: Readonly<Record<'en' | 'zh', Messages>> = {
   },
   zh: {
     stopped: '已停止。',
-    first_token: '迟迟没有开始回答,请重试。',
-    stalled: '连接没有响应,已收到的内容已保留。',
-    total: '时间已到,已收到的内容已保留。',
-    deadline: '时间已到,已收到的内容已保留。',
-    interrupted: '连接中断,已收到的内容已保留。',
-    failed: '出错了,请重试。',
-    http_error: '无法连接服务,请重试。',
+    first_token: '迟迟没有开始回答，请重试。',
+    stalled: '回答中断，已收到的内容已保留。',
+    total: '时间已到，已收到的内容已保留。',
+    deadline: '时间已到，已收到的内容已保留。',
+    interrupted: '连接中断，已收到的内容已保留。',
+    failed: '出错了，请重试。',
+    http_error: '无法连接服务，请重试。',
   },
 }

@@ -24,8 +24,11 @@ export interface ChatOptions {
   readonly budget?: Duration | undefined
   /** The wait for the first token; `'15s'`. */
   readonly firstToken?: Duration | undefined
-  /** The longest silence: no token, and no sign of life either; `'10s'`. */
-  readonly idle?: Duration | undefined
+  /**
+   * The longest silence once the answer has begun; or apart for its pieces, reasoning included, and for anything that
+   * arrives, heartbeats included: `{ content: '30s', transport: '10s' }`.
+   */
+  readonly idle?: Duration | { readonly content: Duration; readonly transport: Duration } | undefined
   /** All in all; the budget and a second, so that the server's last word still arrives. */
   readonly total?: Duration | undefined
   /** The language of messages; that of the browser. */
@@ -51,7 +54,7 @@ export interface Chat {
   /** Never rejects. */
   readonly ended: Promise<ChatEnd>
   /** Ends it, here and at the server; the text is kept. */
-  stop(): void
+  readonly stop: () => void
 }
 
 /**
@@ -63,12 +66,5 @@ export interface Chat {
  * @throws TypeError that names the option which cannot be read, or when the body is no JSON.
  */
 export function streamChat(options: ChatOptions): Chat {
-  const run = new ChatRun(options)
-  return {
-    get text() {
-      return run.text
-    },
-    ended: run.ended,
-    stop: () => run.finish({ outcome: 'stopped' }),
-  }
+  return new ChatRun(options)
 }
