@@ -87,7 +87,7 @@ export class ChatRun implements Chat {
   async #follow({ isResumed }: { readonly isResumed: boolean }): Promise<void> {
     const response = await this.#call(isResumed ? 'GET' : 'POST')
     const { body, headers, ok, status } = response
-    if (ok && body !== null && /^text\/event-stream/.test(headers.get('content-type') ?? '')) {
+    if (ok && body !== null && (headers.get('content-type') ?? '').startsWith('text/event-stream')) {
       await readEvents(body, {
         onBytes: () => this.#limits.start('silent'),
         onEvent: (event) => this.#take(event),
@@ -135,15 +135,15 @@ export class ChatRun implements Chat {
       headers: {
         ...headers,
         accept: 'text/event-stream',
-        'x-request-timeout-ms': `${left}`,
-        'x-request-deadline': `${Date.now() + left}`,
+        'x-request-timeout-ms': String(left),
+        'x-request-deadline': String(Date.now() + left),
         ...(isPost ? { 'content-type': 'application/json' } : {}),
-        ...(method === 'GET' ? { 'last-event-id': `${this.#lastId}` } : {}),
+        ...(method === 'GET' ? { 'last-event-id': String(this.#lastId) } : {}),
       },
       signal: this.#controller.signal,
       // a page that is being closed still gets word out that its user has stopped
       keepalive: method === 'DELETE',
-      body: isPost ? this.#body : null,
+      ...(isPost ? { body: this.#body } : {}),
     })
   }
 
@@ -161,7 +161,7 @@ export class ChatRun implements Chat {
     if (event !== 'heartbeat') this.#goesOn()
     if (event === 'token') this.#takeToken(fields)
     else if (event === 'heartbeat') this.#think(fields)
-    else if (event === 'stream') this.#streamId = `${fields['id']}`
+    else if (event === 'stream') this.#streamId = String(fields['id'])
     else if (event === 'done') this.#finish({ outcome: 'done', data })
     else if (event === 'error') this.#finish(failureOf(fields))
     else this.#tell(() => this.#options.onEvent?.(event, data))

@@ -67,5 +67,5 @@ function codeOf({ code }: Fields): string | undefined {
 
 function preferred(): 'en' | 'zh' {
   const { navigator } = globalThis as { navigator?: { language?: string } }
-  return /^zh/.test(navigator?.language ?? '') ? 'zh' : 'en'
+  return (navigator?.language ?? '').startsWith('zh') ? 'zh' : 'en'
 }
