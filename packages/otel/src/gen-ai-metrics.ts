@@ -4,6 +4,7 @@ import type { Recording } from './listening-metrics.ts'
 import { type FinishedCall, llmCallFinished } from './llm-events.ts'
 import { genAiLabels } from './metric-names.ts'
 import type { Measure } from './sane-metrics.ts'
+import { errorTypeOf, isFailure } from './span-status.ts'
 
 /**
  * Which names the metrics of the semantic conventions for generative AI get: `'v0.1'`, those of the first release of
@@ -38,12 +39,14 @@ export function recordGenAi(recording: Recording, convention: GenAiNames): void 
   })
   const recordTokens = convention === 'v0.1' ? tokenCounters(recording) : tokenHistogram(recording)
   const attributesOf = genAiAttributes(names)
+  const errorTypes = names()
   listen(llmCallFinished, (call) => {
     if (call.sdkRetry || call.outcome === 'short_circuited') return
     const attributes = attributesOf(call)
+    const failure = isFailure(call.outcome) ? errorTypes.of(errorTypeOf(call.outcome, call.error)) : undefined
     duration(
       call.timings.total,
-      isFailure(call) ? { ...attributes, [genAiLabels.errorType]: call.outcome } : attributes,
+      failure === undefined ? attributes : { ...attributes, [genAiLabels.errorType]: failure },
     )
     if (call.timings.firstChunk !== undefined) toFirstChunk(call.timings.firstChunk, attributes)
     recordTokens(call, attributes)
@@ -101,7 +104,8 @@ export function genAiAttributes(names: Recording['names']): (call: FinishedCall)
   }
 }
 
-function operationAt(url: string): string {
+/** The kind of operation that is asked for at such an address, in the word of the conventions. */
+export function operationAt(url: string): string {
   if (/\/embeddings?$/.test(url)) return 'embeddings'
   if (/:(stream)?generateContent$/i.test(url)) return 'generate_content'
   return url.endsWith('/completions') && !url.endsWith('/chat/completions') ? 'text_completion' : 'chat'
@@ -116,11 +120,7 @@ const conventionalNames: ReadonlyMap<string, string> = new Map([
   ['xai', 'x_ai'],
 ])
 
-function conventional(provider: string): string {
+/** The provider's name as the conventions have it. */
+export function conventional(provider: string): string {
   return conventionalNames.get(provider) ?? provider
-}
-
-/** A user who left is no error of the call's. */
-function isFailure({ outcome }: FinishedCall): boolean {
-  return outcome !== 'ok' && outcome !== 'degraded' && outcome !== 'client_closed' && outcome !== 'cancelled'
 }

@@ -82,9 +82,14 @@ describe('metrics of calls to models', () => {
   test('give failures a type, and a user who left none', async () => {
     await using recorded = metered()
     llmCallFinished.publish(() => ({ ...call, outcome: 'first_token_timeout', complete: false }))
+    llmCallFinished.publish(() => ({ ...call, outcome: 'error', error: new RangeError('odd') }))
     llmCallFinished.publish(() => ({ ...call, outcome: 'client_closed', complete: false }))
     const durations = (await recorded.series('gen_ai.client.inference.duration')) ?? []
-    expect(durations.map(([each]) => each['error.type'])).toEqual(['first_token_timeout', undefined])
+    expect(durations.map(([each]) => each['error.type'])).toEqual([
+      'FIRST_TOKEN_TIMEOUT',
+      'RangeError',
+      undefined,
+    ])
     expect(await recorded.value('deadline.llm.calls', { 'deadline.outcome': 'first_token_timeout' })).toBe(1)
     expect(await recorded.value('deadline.llm.calls', { 'deadline.outcome': 'client_closed' })).toBe(1)
   })
