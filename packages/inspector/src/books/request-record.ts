@@ -1,0 +1,118 @@
+import type { Deadline, LedgerEntry, Ledger, RequestFinished, RequestStarted } from '@timebudget/core'
+import { deadlineOf } from '@timebudget/core/server'
+import { cleanText } from '../clean-text.ts'
+import type { EntryView, RequestView } from '../snapshot.ts'
+import { mostEntries, viewEntries } from './entry-views.ts'
+import { roundToTenths, tenths } from './tenths.ts'
+
+const longestPath = 200
+
+/** What is the same from a request's beginning to its end. */
+type Beginning = Pick<
+  RequestView,
+  'id' | 'method' | 'path' | 'startedAt' | 'startedEpoch' | 'clamped' | 'attempt'
+>
+
+type End = Pick<RequestView, 'outcome' | 'elapsed' | 'overrun' | 'status' | 'goneBy'>
+
+type CodeOf = (entry: LedgerEntry) => string | undefined
+
+const running: End = { outcome: null, elapsed: null, overrun: null, status: null, goneBy: null }
+
+/** A request as it is kept: while it runs by its ledger, afterwards by a copy that holds nothing of the request alive. */
+export class RequestRecord {
+  readonly beginning: Beginning
+  /** The book's version at which it last changed. */
+  changed = 0
+  #live: { readonly entry: Deadline; readonly request: object } | undefined
+  #source: string
+  #seen = 0
+  #budget: Pick<RequestView, 'budget' | 'deadlineAt'>
+  #end: End = running
+  #entries: readonly EntryView[] = []
+  #dropped = 0
+
+  constructor(
+    { deadline, source, clamped, request }: RequestStarted,
+    place: { readonly id: number; readonly now: number; readonly epoch: number },
+  ) {
+    const elapsed = deadline.elapsed()
+    this.beginning = {
+      id: place.id,
+      ...describeRequest(request),
+      startedAt: roundToTenths(place.now - elapsed),
+      startedEpoch: Math.round(place.epoch - elapsed),
+      clamped,
+      attempt: deadline.attempt,
+    }
+    this.#source = source
+    this.#live = { entry: deadline, request }
+    this.#budget = budgetOf(deadline, deadline)
+  }
+
+  get finished(): boolean {
+    return this.#end !== running
+  }
+
+  /** Whether operations have begun of which nobody has told: their starts cost no event. */
+  get hasGrown(): boolean {
+    return this.#live !== undefined && this.#live.entry.ledger.entries.length !== this.#seen
+  }
+
+  finish(
+    { deadline, source, elapsed, outcome, overrun, status, goneBy }: RequestFinished,
+    codeOf: CodeOf,
+  ): void {
+    this.#source = source
+    this.#budget = budgetOf(this.#live?.entry ?? deadline, deadline)
+    this.#end = {
+      outcome,
+      elapsed: roundToTenths(elapsed),
+      overrun: roundToTenths(overrun),
+      status: status ?? null,
+      goneBy: goneBy === undefined ? null : cleanText(goneBy),
+    }
+    this.#live = undefined
+    this.copy(deadline.ledger, codeOf)
+  }
+
+  /** Takes over what the ledger says by now. */
+  copy(ledger: Ledger, codeOf: CodeOf): void {
+    this.#seen = ledger.entries.length
+    this.#entries = viewEntries(ledger.entries, codeOf)
+    this.#dropped = ledger.dropped + Math.max(0, ledger.entries.length - mostEntries)
+  }
+
+  view(codeOf: CodeOf): RequestView {
+    if (this.#live !== undefined) {
+      const { entry, request } = this.#live
+      this.copy(entry.ledger, codeOf)
+      this.#budget = budgetOf(entry, deadlineOf(request as Parameters<typeof deadlineOf>[0]) ?? entry)
+    }
+    return {
+      ...this.beginning,
+      ...this.#budget,
+      ...this.#end,
+      source: this.#source,
+      entries: this.#entries,
+      dropped: this.#dropped,
+    }
+  }
+}
+
+/** A route's own deadline began later than the request: on the request's scale it ends that much later too. */
+function budgetOf(entry: Deadline, ruling: Deadline): Pick<RequestView, 'budget' | 'deadlineAt'> {
+  const later = entry === ruling ? 0 : entry.elapsed() - ruling.elapsed()
+  return { budget: tenths(ruling.budget), deadlineAt: tenths(later + ruling.budget) }
+}
+
+/** Method and path of a request of Node's, or of a call of another protocol; never its query. */
+function describeRequest(request: object): Pick<RequestView, 'method' | 'path'> {
+  const { method, originalUrl, url, path } = request as Readonly<Record<string, unknown>>
+  const whole = [originalUrl, url, path].find((each): each is string => typeof each === 'string') ?? ''
+  const [pathname = ''] = whole.split(/[?#]/, 1)
+  return {
+    method: cleanText(typeof method === 'string' ? method : 'CALL', 16),
+    path: cleanText(pathname, longestPath),
+  }
+}
