@@ -1,30 +1,32 @@
 import { type Command, type Terminal, UsageError } from './command.ts'
+import { doctorCommand } from './doctor/command.ts'
+import { exitCodes } from './exit-codes.ts'
+import { probeCommand } from './probe/command.ts'
 import { simulateCommand } from './simulate/command.ts'
 
-const commands: readonly Command[] = [simulateCommand]
+const commands: readonly Command[] = [probeCommand, doctorCommand, simulateCommand]
 
-/** Runs the command line and returns the exit code: 0 done, 1 failed, 2 not understood. */
+/** Runs the command line and returns the exit code: 0 done, 1 failed, 2 not understood, others as the command's help says. */
 export async function runCli(args: readonly string[], terminal: Terminal): Promise<number> {
   const [name, ...rest] = args
   if (name === undefined || name === '--help' || name === '-h') {
     if (name === undefined) terminal.complain(overview())
     else terminal.print(overview())
-    return name === undefined ? 2 : 0
+    return name === undefined ? exitCodes.usage : exitCodes.ok
   }
   const command = commands.find((each) => each.name === name)
   if (command === undefined) {
     terminal.complain(`timebudget: there is no command '${name}'\n\n${overview()}`)
-    return 2
+    return exitCodes.usage
   }
   try {
-    await command.run(rest, terminal)
-    return 0
+    return (await command.run(rest, terminal)) ?? exitCodes.ok
   } catch (error) {
     const message = error instanceof Error ? error.message : String(error)
     terminal.complain(`timebudget ${name}: ${message}\n`)
-    if (!(error instanceof UsageError)) return 1
+    if (!(error instanceof UsageError)) return exitCodes.failed
     terminal.complain(`See timebudget ${name} --help\n`)
-    return 2
+    return exitCodes.usage
   }
 }
 

@@ -1,0 +1,57 @@
+import type { Exchange } from '../../request/exchange.ts'
+import { timeText } from '../../terminal/time-text.ts'
+import { answerText, type Examination, isForLackOfTime, pairFor, timeOf } from '../examination.ts'
+import { type Check, type Earlier, fails, type Finding, holds, isUnread, unseen } from '../finding.ts'
+
+/** Less time than this to halve, and the network's own moods decide. */
+const shortestUsual = 40
+/** How late the 504 may come here: the way back, and event loops that have other things to do. */
+const tolerance = 250
+const heldBudget = 500
+
+/** The answer is there at the deadline, finished or not. */
+export const inTime: Check = {
+  name: 'in-time',
+  title: 'answers 504 by the deadline',
+  async look(examination, earlier) {
+    const { usual, leaf, ask } = examination
+    if (leaf !== undefined) return verdictOf(await withLeaf(examination), earlier)
+    if (usual < shortestUsual) {
+      return unseen(
+        `it answers in ${timeText(usual)}: too fast to run out of time. Give a URL that takes ${shortestUsual} ms or more, or --leaf`,
+      )
+    }
+    const budget = Math.floor(usual / 2)
+    return verdictOf({ answer: await ask(pairFor(budget)), budget }, earlier)
+  },
+}
+
+interface Trial {
+  readonly answer: Exchange
+  /** Milliseconds. */
+  readonly budget: number
+}
+
+/** What it waits for never comes, so that it has to give up by itself. */
+async function withLeaf({ leaf, ask, usual }: Examination): Promise<Trial> {
+  const budget = Math.max(heldBudget, Math.ceil(usual * 2))
+  void leaf?.hold()
+  try {
+    return { answer: await ask(pairFor(budget), { patience: budget + 2000 }), budget }
+  } finally {
+    leaf?.release()
+  }
+}
+
+function verdictOf({ answer, budget }: Trial, earlier: Earlier): Finding {
+  const took = timeOf(answer)
+  const late = took - budget
+  const seen = `${answerText(answer)} after ${timeText(took)}, of ${timeText(budget)}`
+  const isOverAtLast = answer.ending === 'cut_off' || isForLackOfTime(answer) || answer.status === 504
+  if (isOverAtLast && late <= tolerance) {
+    return isForLackOfTime(answer) || answer.ending === 'cut_off' ? holds(seen) : fails(seen, 'outcomeLost')
+  }
+  if (isOverAtLast) return fails(`${seen}: ${timeText(late)} late`, 'late')
+  if (late <= 0) return unseen(`${seen}: it was faster this time. Try again, or give a slower URL`)
+  return fails(seen, isUnread(earlier) ? 'notRead' : 'late')
+}
