@@ -9,6 +9,7 @@ import {
   isTimeBudgetError,
   type Outcome,
   outcomeOf,
+  runWithDeadline,
   UpstreamError,
   waitOutTheEdge,
 } from '@timebudget/core'
@@ -236,7 +237,14 @@ export class ModelCall implements ConnectWatcher {
       this.#onFailure?.(ending.error)
     }
     this.#opening.onCall(record)
-    llmCallFinished.publish(() => record)
+    this.#publish(record)
+  }
+
+  /** Under its own deadline, so that whoever listens knows which operation it was. */
+  #publish(record: LlmCall): void {
+    const publish = (): void => llmCallFinished.publish(() => record)
+    if (this.#deadline === undefined) publish()
+    else runWithDeadline(this.#deadline, publish)
   }
 
   /**
