@@ -7,6 +7,7 @@ import { type Answer, answerFor, malformedAnswer } from './answer.ts'
 import { type Arrival, readArrival } from './arrival.ts'
 import { type ClientObserver, ClientWatch } from './client-gone.ts'
 import { BegunBody } from './event-stream.ts'
+import { letConnectionGo } from './let-connection-go.ts'
 import type { ResolvedServerOptions } from './options.ts'
 import { RequestBudget } from './request-budget.ts'
 import { guardResponse, type OriginalMethods, type ResponseKeeper, sealResponse } from './response-guard.ts'
@@ -186,6 +187,7 @@ export class OpenRequest implements DeadlineWatcher, ClientObserver, ResponseKee
     if (isOutcome(told)) this.#told = told
     const timing = this.#budget.serverTiming
     if (timing !== undefined) head.append('server-timing', timing)
+    if (this.#budget.isStopping) letConnectionGo(this.#response, head)
   }
 
   bodyWritten(chunk: unknown): void {
@@ -227,7 +229,9 @@ export class OpenRequest implements DeadlineWatcher, ClientObserver, ResponseKee
       this.#beforeAnswer?.()
       const timing = this.#budget.serverTiming
       const headers = timing === undefined ? answer.headers : { ...answer.headers, 'server-timing': timing }
-      writeAnswer(this.#request, this.#response, { ...answer, headers }, this.#original)
+      writeAnswer(this.#request, this.#response, { ...answer, headers }, this.#original, {
+        isLast: this.#budget.isStopping,
+      })
     } catch (error) {
       process.emitWarning(`the answer could not be sent: ${String(error)}`, 'TimeBudgetWarning')
       this.#response.destroy()

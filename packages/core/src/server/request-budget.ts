@@ -82,6 +82,11 @@ export class RequestBudget {
     this.#shutdowns.push(shutdown)
   }
 
+  /** Whether the process is about to end. */
+  get isStopping(): boolean {
+    return this.#shutdowns.some(({ hasBegun }) => hasBegun)
+  }
+
   /** From now on the owner hears of the end; returns the reason if it has come already: nobody else will tell. */
   watch(): TimeBudgetError | undefined {
     return internals.watch(this.deadline, this.#owner, { hold: false })

@@ -18,7 +18,10 @@ export class ResponseHead {
   /** Adds a member to a header that is a list. */
   append(name: string, member: string): void {
     const present = this.get(name)
-    const value = present === undefined ? member : `${present}, ${member}`
+    this.set(name, present === undefined ? member : `${present}, ${member}`)
+  }
+
+  set(name: string, value: string): void {
     const given = this.#given()
     if (given === undefined) this.#response.setHeader(name, value)
     else this.#arguments[this.#arguments.indexOf(given)] = withHeader(given, name, value)

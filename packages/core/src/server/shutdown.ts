@@ -27,9 +27,14 @@ export class Shutdown {
     })
   }
 
+  /** Whether the signal has aborted, so that connections are not to be kept for more. */
+  get hasBegun(): boolean {
+    return this.#signal.aborted
+  }
+
   /** Why a new request is not taken on, once the signal has aborted. */
   get refusal(): ShutdownError | undefined {
-    return this.#signal.aborted ? new ShutdownError('the server is shutting down') : undefined
+    return this.hasBegun ? new ShutdownError('the server is shutting down') : undefined
   }
 
   enter(request: Stoppable): void {

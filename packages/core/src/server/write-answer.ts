@@ -2,6 +2,7 @@ import { STATUS_CODES } from 'node:http'
 import type { IncomingMessage, ServerResponse } from 'node:http'
 import { type Answer, connectionHeaders } from './answer.ts'
 import { http2StreamOf, isHttp2 } from './http2.ts'
+import { letConnectionGo } from './let-connection-go.ts'
 
 /** What a handler that was cut off may have said of a body that is not sent now. */
 const headersOfABody = [
@@ -30,12 +31,16 @@ export interface RawWriter {
   readonly end: ServerResponse['end']
 }
 
-/** Writes the answer on a response that has not begun; headers that do not describe a body (CORS, ...) stay. */
+/**
+ * Writes the answer on a response that has not begun; headers that do not describe a body (CORS, ...) stay. After the last
+ * one the connection is not kept.
+ */
 export function writeAnswer(
   request: IncomingMessage,
   response: ServerResponse,
   { status, headers, body }: Answer,
   { writeHead, end }: RawWriter,
+  { isLast }: { readonly isLast: boolean },
 ): void {
   for (const name of headersOfABody) response.removeHeader(name)
   for (const name of connectionHeaders) response.removeHeader(name)
@@ -45,6 +50,7 @@ export function writeAnswer(
   else response.setHeader('content-length', Buffer.byteLength(body))
   const isSent = !isEmpty && request.method !== 'HEAD'
   const closing = !request.complete
+  if (isLast) letConnectionGo(response)
 
   if (isHttp2(request)) {
     writeHead.call(response, status)

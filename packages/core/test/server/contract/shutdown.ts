@@ -1,6 +1,6 @@
 import { getEventListeners } from 'node:events'
 import { describe, expect, test } from 'vitest'
-import { begin, call } from '../client.ts'
+import { begin, call, connection } from '../client.ts'
 import { deferred } from '../deferred.ts'
 import { type Host, serve } from '../host.ts'
 import { aborted, forever } from '../waiting.ts'
@@ -57,6 +57,28 @@ export function shutdownContract(host: Host): void {
       expect(reply).toMatchObject({ status: 503, headers: { 'x-deadline-outcome': 'shutdown' } })
       expect(JSON.parse(reply.body)).toMatchObject({ code: 'SHUTTING_DOWN', status: 503 })
       expect(server.entered.all).toHaveLength(1)
+    })
+
+    test('keeps no connection for more, after an answer and after a refusal', async () => {
+      const shutdown = new AbortController()
+      const goOn = deferred()
+      await using server = await serve(host, {
+        handler: () => goOn.promise.then(() => 'done'),
+        options: { shutdownSignal: shutdown.signal },
+      })
+      const [running, refused] = [connection(server), connection(server)]
+      const reply = call(server, { connection: running })
+      await server.entered.nth(1)
+      shutdown.abort()
+      goOn.resolve()
+      const answers = [await reply, await call(server, { connection: refused })]
+      expect(answers.map(({ status }) => status)).toEqual([200, 503])
+      for (const [index, { session }] of [running, refused].entries()) {
+        if (session === undefined) expect(answers[index]?.headers['connection']).toBe('close')
+        else await expect.poll(() => session.closed).toBe(true)
+      }
+      running.close()
+      refused.close()
     })
 
     test('breaks off what has begun, as at the deadline', async () => {
