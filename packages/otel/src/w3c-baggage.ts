@@ -11,7 +11,11 @@ import {
 import { isTracingSuppressed } from './suppressed.ts'
 
 /** What W3C Baggage, and OpenTelemetry's own propagator, allow: entries, bytes an entry, bytes in all. */
-export const baggageLimits = Object.freeze({ entries: 180, entryLength: 4_096, length: 8_192 })
+export const baggageLimits: {
+  readonly entries: number
+  readonly entryLength: number
+  readonly length: number
+} = { entries: 180, entryLength: 4_096, length: 8_192 }
 
 /** The `baggage` header, as W3C Baggage has it. */
 export const baggageHeader: TextMapPropagator = {
