@@ -1,4 +1,5 @@
 import { deadlineSent, headerMalformed, skewMeasured, systemClock } from '@timebudget/core'
+import { PeerClocks } from '@timebudget/core/wire'
 import type { Recording } from './listening-metrics.ts'
 import { metricLabels, metricNames } from './metric-names.ts'
 
@@ -45,10 +46,13 @@ function recordPropagation({ meter, names, listen }: Recording): void {
 
 function recordSkew({ meter, names, listen, onStop }: Recording): void {
   const peers = names()
+  const clocks = new PeerClocks()
   const skews = new Map<string, Skew>()
-  listen(skewMeasured, ({ peer, skew }) => {
+  listen(skewMeasured, ({ peer, skew: transit }) => {
     const name = peers.of(peer)
     const at = systemClock.now()
+    // what one message took may be waiting: the shortest of the last two minutes is the clocks' doing
+    const { skew } = clocks.of(peer).observe(transit, systemClock.epoch())
     const known = skews.get(name)
     // of those that share a name the worst stands
     const isWorse = known === undefined || name === peer || Math.abs(skew) >= Math.abs(known.milliseconds)

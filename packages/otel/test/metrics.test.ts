@@ -271,6 +271,13 @@ describe('what comes over the wire', () => {
     expect(skew).toBeGreaterThan(-61)
   })
 
+  test('takes what a message waited for no skew: the shortest transit lately seen counts', async () => {
+    await using recorded = metered()
+    for (const skew of [900, 3, 400, 1_500])
+      skewMeasured.publish(() => ({ peer: '10.0.0.9', skew, worthWarning: false }))
+    expect(await recorded.value('deadline.peer.skew', { 'deadline.peer': '10.0.0.9' })).toBe(0.003)
+  })
+
   test('forgets a peer that has fallen silent, and keeps the worst of those that share a name', async () => {
     await using recorded = metered({ maxNames: 1 })
     const tell = (peer: string, skew: number): void =>
