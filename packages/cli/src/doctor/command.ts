@@ -1,6 +1,7 @@
 import type { Command, Terminal } from '../command.ts'
 import { exitCodes } from '../exit-codes.ts'
 import { judge } from '../request/verdict.ts'
+import { warmUp } from '../request/warm-up.ts'
 import { timeText } from '../terminal/time-text.ts'
 import { diagnose } from './diagnosis.ts'
 import { type Examination, examine } from './examination.ts'
@@ -19,6 +20,7 @@ export const doctorCommand: Command = {
       return exitCodes.ok
     }
     const stop = terminal.stopSignal()
+    await warmUp()
     const leaf = flags.leaf === undefined ? undefined : await Leaf.listen(flags.leaf, flags.upstream)
     try {
       return await treat(flags, { terminal, stop, leaf })

@@ -16,8 +16,11 @@ export interface Examination {
   readonly leaf: Leaf | undefined
   /** Milliseconds; how long any answer is waited for. */
   readonly patience: number
-  /** Sends the request with these headers. */
-  ask(stamps: Stamps, how?: { readonly patience?: number; readonly stop?: AbortSignal }): Promise<Exchange>
+  /** Sends the request with these headers; a function is asked for them when the connection stands. */
+  ask(
+    stamps: Stamps | (() => Stamps),
+    how?: { readonly patience?: number; readonly stop?: AbortSignal },
+  ): Promise<Exchange>
 }
 
 /** The pair of headers for so many milliseconds from now. */
@@ -38,7 +41,11 @@ export async function examine(
   }: { readonly patience: number; readonly leaf: Leaf | undefined; readonly stop: AbortSignal },
 ): Promise<Examination> {
   const ask: Examination['ask'] = (stamps, how = {}) =>
-    send(target, { stamps: () => stamps, patience: how.patience ?? patience, stop: how.stop ?? stop })
+    send(target, {
+      stamps: typeof stamps === 'function' ? stamps : () => stamps,
+      patience: how.patience ?? patience,
+      stop: how.stop ?? stop,
+    })
   let plain = await ask({})
   let usual = timeOf(plain)
   for (let attempt = 1; attempt < tries && plain.ending === 'complete' && usual < 1000; attempt += 1) {

@@ -16,23 +16,24 @@ export interface DoctorFlags {
 
 export const doctorHelp: string = `Usage: timebudget doctor [options] URL
 
-Asks a service up to 20 times, and says what it does with deadlines, and what to change. Give a URL that
-may be asked so often and that does real work: it should take 40 ms or more, or call a leaf.
+Asks a service up to 20 times, and says what it does with deadlines, and what to
+change. Give a URL that may be asked so often and that does real work: it should
+take 40 ms or more, or call a leaf.
 
   timebudget doctor http://localhost:3000/search
   timebudget doctor --leaf 4100 http://localhost:3000/search
 
-      --leaf <port>          stand in for something that the service calls, and that you point at this port
-                             (or host:port): shows whether deadlines are passed on, and whether work stops
-                             when its caller leaves
-      --upstream <url>       what the leaf passes calls on to; without it the leaf answers 200 {} itself
-      --patience <time>      how long to wait for any answer (default 10s)
+      --leaf <port>      stand in, at this port or host:port, for something that
+                         the service calls: shows whether deadlines are passed
+                         on, and whether work stops when its caller leaves
+      --upstream <url>   what the leaf passes calls on to; else it answers {}
+      --patience <time>  how long to wait for any answer (default 10s)
 ${targetHelp}      --json             print JSON in place of the report
       --ascii            write with ASCII alone
   -h, --help
 
-Exit codes: 0 all that could be checked holds, 1 something does not, 7 no answer to begin with,
-130 stopped by Ctrl-C, 2 not understood.
+Exit codes: 0 all that could be checked holds, 1 something does not, 7 no answer
+to begin with, 130 stopped by Ctrl-C, 2 not understood.
 `
 
 /**

@@ -58,7 +58,7 @@ function adviceText(title: string, { say, code, more }: Advice, look: Look): str
     return fits ? [`${line.padEnd(widest)}  ${note}`] : [note, line]
   })
   return [
-    paint(title, 'bold', look),
+    paint(wrapped(title, look), 'bold', look),
     wrapped(say, { columns, indent: '  ' }),
     ...lines.map((line) => paint(`    ${line}`, 'cyan', look)),
     paint(`  More: ${more}`, 'grey', look),

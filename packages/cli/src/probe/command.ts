@@ -1,5 +1,6 @@
 import type { Command } from '../command.ts'
 import { exitCodeOf } from '../request/verdict.ts'
+import { warmUp } from '../request/warm-up.ts'
 import { probeHelp, readProbeFlags } from './flags.ts'
 import { probeMany } from './many.ts'
 import { probe } from './probe.ts'
@@ -19,6 +20,7 @@ export const probeCommand: Command = {
       return 0
     }
     const stop = terminal.stopSignal()
+    await warmUp()
     const look = flags.ascii ? { ...terminal.look, unicode: false } : terminal.look
     if (flags.count === 1) {
       const result = await probe(flags, stop)

@@ -1,6 +1,7 @@
 import { type CodecName, codecs, defaultEmit } from '@timebudget/core/wire'
 import { UsageError } from '../command.ts'
 import { parseFlags, readTime, readWhole } from '../flags.ts'
+import { wrapped } from '../terminal/wrapped.ts'
 import { readTarget, type Target, targetFlags, targetHelp } from '../request/target.ts'
 
 /** What is asked of `timebudget probe`; milliseconds. */
@@ -18,24 +19,30 @@ export interface ProbeFlags {
 
 export const probeHelp: string = `Usage: timebudget probe [options] URL
 
-Sends a request with a deadline, and draws where the time went as the services tell it (Server-Timing).
+Sends a request with a deadline, and draws where the time went, as the services
+tell it in Server-Timing.
 
   timebudget probe --budget 3s http://localhost:3000/chat
   timebudget probe -b 800ms -d '{"q":"deadlines"}' -n 200 localhost:3000/search
 
-  -b, --budget <time>    what the request may take, connecting included (default 5s)
-      --grace <time>     how long to wait on after the deadline for what the service says then (default 1s)
-      --emit <list>      the headers that carry the deadline (default ${defaultEmit.join(',')});
-                         also ${otherCodecs().join(', ')}
+  -b, --budget <time>    what it may take, connecting included (default 5s)
+      --grace <time>     how long to wait on after the deadline (default 1s)
   -n, --count <number>   send so many, and give percentiles (default 1)
   -c, --concurrency <n>  so many at a time (default 10)
-${targetHelp}      --json             print JSON in place of the picture
+${targetHelp}      --emit <list>      headers that carry the deadline, with commas between
+                         (default ${defaultEmit.join(',')})
+      --json             print JSON in place of the picture
       --ascii            draw with ASCII alone
   -h, --help
 
-Exit codes: 0 answered in time, 3 deadline_exceeded, 4 short_circuited, 5 another outcome that the service
-told (shed, operation_timeout, ...), 6 another HTTP status than 2xx, 7 no connection or an answer that broke
-off, 130 stopped by Ctrl-C; 2 not understood, 1 failed. Of many: 0 if all were, else that of the commonest fault.
+Also for --emit:
+${wrapped(otherCodecs().join(', '), { columns: 80, indent: '  ' })}
+
+Exit codes: 0 answered in time, 3 deadline_exceeded, 4 short_circuited,
+5 another outcome told by the service (shed, operation_timeout, ...), 6 another
+status than 2xx, 7 no connection or an answer that broke off, 130 stopped by
+Ctrl-C, 2 not understood, 1 failed. Of many: 0 if all were answered in time, else
+that of the commonest fault.
 `
 
 function otherCodecs(): string[] {

@@ -1,3 +1,4 @@
+import { setMaxListeners } from 'node:events'
 import type { ProbeFlags } from './flags.ts'
 import { probe, type Probe } from './probe.ts'
 
@@ -7,6 +8,8 @@ export async function probeMany(
   stop: AbortSignal,
   onProgress: (done: number) => void,
 ): Promise<{ readonly probes: readonly Probe[]; readonly took: number }> {
+  // each request listens to it
+  setMaxListeners(0, stop)
   const startedAt = performance.now()
   const probes: Probe[] = []
   let begun = 0

@@ -32,7 +32,7 @@ export interface Columns {
 }
 
 const timeWidth = 7
-const narrowest = 56
+const narrowest = 68
 
 /** How wide the columns must be for these rows. */
 export function columnsFor(rows: readonly Row[], { columns }: Look): Columns {

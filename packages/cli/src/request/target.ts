@@ -22,8 +22,8 @@ export const targetFlags = {
 } as const
 
 export const targetHelp = `  -X, --method <word>    GET, or POST where there is data
-  -H, --header <line>    'Name: value'; as often as needed, and wins over what is sent otherwise
-  -d, --data <text>      the body; @file reads it from a file, @- from standard input
+  -H, --header <line>    'Name: value', as often as needed; wins over our own
+  -d, --data <text>      the body; @file reads a file, @- standard input
   -k, --insecure         take any certificate
 `
 

@@ -7,7 +7,7 @@ export interface Look {
   readonly unicode: boolean
 }
 
-const fewestColumns = 24
+const fewestColumns = 40
 const mostColumns = 160
 
 /**

@@ -22,7 +22,7 @@ export const inTime: Check = {
       )
     }
     const budget = Math.floor(usual / 2)
-    return verdictOf({ answer: await ask(pairFor(budget)), budget }, earlier)
+    return verdictOf({ answer: await ask(() => pairFor(budget)), budget }, earlier)
   },
 }
 
@@ -37,7 +37,7 @@ async function withLeaf({ leaf, ask, usual }: Examination): Promise<Trial> {
   const budget = Math.max(heldBudget, Math.ceil(usual * 2))
   void leaf?.hold()
   try {
-    return { answer: await ask(pairFor(budget), { patience: budget + 2000 }), budget }
+    return { answer: await ask(() => pairFor(budget), { patience: budget + 2000 }), budget }
   } finally {
     leaf?.release()
   }

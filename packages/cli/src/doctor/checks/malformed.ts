@@ -24,7 +24,7 @@ export const malformed: Check = {
         continue
       }
       const [name, value] = Object.entries(stamps)[0] ?? []
-      const seen = `${name}: ${String(value)} is answered ${answerText(answer)}; without it ${answerText(plain)}`
+      const seen = `${name}: ${String(value)} gets ${answerText(answer)}; without it there is ${answerText(plain)}`
       if (answer.ending === 'gave_up') return unseen(seen)
       return fails(seen, 'malformed')
     }

@@ -18,7 +18,7 @@ export const neverExtends: Check = {
     const answer = await ask(endless)
     leaf?.release()
     if (!isLike(answer, plain)) {
-      const seen = `a deadline 115 days away is answered ${answerText(answer)}; without one ${answerText(plain)}`
+      const seen = `a deadline 115 days away gets ${answerText(answer)}; without one there is ${answerText(plain)}`
       return fails(seen, 'overflow')
     }
     if (clamp?.state === 'fails') return clamp

@@ -14,7 +14,7 @@ export const passesOn: Check = {
 }
 
 async function fromOutside({ ask, patience }: Examination): Promise<Finding> {
-  const { headers } = await ask(pairFor(patience))
+  const { headers } = await ask(() => pairFor(patience))
   const told = parseServerTiming(String(headers['server-timing'] ?? ''))
   if (told.length === 0) return unseen('it tells nothing of its calls (no Server-Timing)', 'leaf')
   const nested = told.filter(({ path }) => told.some((parent) => path.startsWith(`${parent.path}.`))).length
@@ -29,7 +29,7 @@ async function atTheLeaf({ leaf, ask, patience }: Examination): Promise<Finding>
   const given = Math.min(patience, 5000)
   let reached: LeafCall | undefined
   void leaf?.next().then((call) => (reached = call))
-  await ask(pairFor(given))
+  await ask(() => pairFor(given))
   leaf?.release()
   return passedOn(reached, given)
 }

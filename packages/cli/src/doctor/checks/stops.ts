@@ -25,7 +25,7 @@ export const stops: Check = {
 async function leaveInTheMidst({ leaf, ask, patience }: Examination): Promise<Finding> {
   const leaving = new AbortController()
   const call = leaf?.hold()
-  const asked = ask(pairFor(patience), { stop: leaving.signal })
+  const asked = ask(() => pairFor(patience), { stop: leaving.signal })
   const reached = await Promise.race([call, asked.then(() => undefined)])
   if (reached === undefined) {
     return unseen('this request did not reach the leaf: point what this URL calls at it', 'leaf')
