@@ -8,8 +8,10 @@ import express from 'express'
 import { describe, expect, test } from 'vitest'
 import { selfSigned } from '../../packages/clients/test/support/self-signed.ts'
 import { freePort } from '../support/free-port.ts'
+import { nodeMatrix } from '../support/node-matrix.ts'
+import { requireOrSkip } from '../support/requirements.ts'
 import { deferred } from './deferred.ts'
-import { runBin, startBin } from './run-bin.ts'
+import { type Run, runBin, startBin } from './run-bin.ts'
 import { frameworkNames, listen, retrieveAndGenerate, serve, serveBytes, serviceWith } from './services.ts'
 
 /** What `--json` prints, as far as these tests look at it. */
@@ -429,6 +431,28 @@ describe('the picture', () => {
     const { printed } = await runBin(['probe', url.replace('://', '://user:secret@')])
     expect(authorization).toBe(`Basic ${Buffer.from('user:secret').toString('base64')}`)
     expect(printed).not.toContain('secret')
+  })
+})
+
+describe.each(nodeMatrix())('on Node $version', ({ path }) => {
+  test('requests, streams and refusals come to the same', async (context) => {
+    const node = requireOrSkip(context, path, 'node scripts/install-node-matrix.mjs')
+    const run = (...args: string[]): Promise<Run> => startBin(['probe', ...args], {}, node).finished
+    const url = await serve((request, response) => {
+      if (request.url === '/slow') return
+      response.setHeader('content-type', 'text/event-stream')
+      response.end('data: 1\n\ndata: 2\n\n')
+    })
+    expect(await run(url)).toMatchObject({
+      exitCode: 0,
+      printed: expect.stringContaining('2 events'),
+      complained: '',
+    })
+    expect(await run('-b', '200ms', '--grace', '50ms', `${url}slow`)).toMatchObject({
+      exitCode: 3,
+      complained: '',
+    })
+    expect(await run(`localhost:${await freePort()}`)).toMatchObject({ exitCode: 7, complained: '' })
   })
 })
 

@@ -20,8 +20,12 @@ export interface Running {
 }
 
 /** Starts the built `timebudget`; nothing of our environment is passed on but what is given. */
-export function startBin(args: readonly string[], env: Readonly<Record<string, string>> = {}): Running {
-  const child = spawn(process.execPath, [bin, ...args], { env, stdio: ['ignore', 'pipe', 'pipe'] })
+export function startBin(
+  args: readonly string[],
+  env: Readonly<Record<string, string>> = {},
+  node: string = process.execPath,
+): Running {
+  const child = spawn(node, [bin, ...args], { env, stdio: ['ignore', 'pipe', 'pipe'] })
   let printed = ''
   let complained = ''
   child.stdout.setEncoding('utf8').on('data', (text: string) => (printed += text))

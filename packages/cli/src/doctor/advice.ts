@@ -42,7 +42,8 @@ const callOut: readonly CodeLine[] = [
   { line: "await fetch('http://index.internal/search')", note: '// carries what is left, ends with it' },
 ]
 
-const everyAdvice: Readonly<Record<AdviceName, Advice>> = {
+/** Every advice by its name. */
+export const everyAdvice: Readonly<Record<AdviceName, Advice>> = {
   notRead: {
     say: "Nothing reads the deadline, or a proxy takes it off. Put deadline() before all routes, and let the proxy pass X-Request-Deadline and X-Request-Timeout-Ms. At a public edge with trust: 'ignore' this is as it should be: examine a service behind it.",
     code: install,
@@ -117,9 +118,4 @@ const everyAdvice: Readonly<Record<AdviceName, Advice>> = {
     code: [{ line: 'timedatectl set-ntp true' }, { line: 'chronyc tracking' }],
     more: 'docs/cli.md#has-the-right-time',
   },
-}
-
-/** The advice of that name. */
-export function adviceOf(name: AdviceName): Advice {
-  return everyAdvice[name]
 }

@@ -4,7 +4,7 @@ import { type Paint, paint } from '../terminal/paint.ts'
 import { printable } from '../terminal/printable.ts'
 import { timeText } from '../terminal/time-text.ts'
 import { wrapped } from '../terminal/wrapped.ts'
-import { type Advice, adviceOf } from './advice.ts'
+import { type Advice, everyAdvice } from './advice.ts'
 import type { Diagnosis } from './diagnosis.ts'
 import { answerText, type Examination } from './examination.ts'
 import type { Finding } from './finding.ts'
@@ -44,7 +44,7 @@ export function closingText(diagnoses: readonly Diagnosis[], look: Look): string
   const given = new Set(diagnoses.flatMap(({ finding }) => finding.advice ?? []))
   const advices = [...given].map((name) => {
     const titles = diagnoses.filter(({ finding }) => finding.advice === name).map(({ check }) => check.title)
-    return adviceText(titles.join(', '), adviceOf(name), look)
+    return adviceText(titles.join(', '), everyAdvice[name], look)
   })
   return `\n${[...advices, verdictText(diagnoses, look)].join('\n\n')}\n`
 }
@@ -97,7 +97,7 @@ export function doctorJson(
       title: check.title,
       state: finding.state,
       seen: printable(finding.seen, 400),
-      advice: finding.advice === undefined ? null : adviceOf(finding.advice),
+      advice: finding.advice === undefined ? null : everyAdvice[finding.advice],
     })),
   }
 }
