@@ -76,11 +76,11 @@ describe.each(hosts)('a client that resets its connection: $name', (host) => {
     '%s ends its request once, as its own doing, and nobody else’s',
     async (_stage, { reach, outcome }) => {
       await using server = await serve(host, { handler, options: { default: '15s' }, isRaw: true })
-      using neighbour = await RawClient.to(server.port, 'localhost')
+      using neighbour = await RawClient.to({ port: server.port, host: 'localhost' })
       neighbour.get('/half')
       await entered(server, '/half')
 
-      using client = await RawClient.to(server.port, 'localhost')
+      using client = await RawClient.to({ port: server.port, host: 'localhost' })
       await reach(client, server)
       client.reset()
       await client.closed()
@@ -92,7 +92,7 @@ describe.each(hosts)('a client that resets its connection: $name', (host) => {
           expect(await aborted(struck.deadline.signal)).toMatchObject({ code: 'CLIENT_CLOSED' })
         else expect(struck?.deadline.signal.aborted).toBe(false)
       }
-      using next = await RawClient.to(server.port, 'localhost')
+      using next = await RawClient.to({ port: server.port, host: 'localhost' })
       next.get('/quick')
       expect(await next.answered()).toMatchObject([{ status: 200, body: 'done' }])
       expect(neighbour.answers).toMatchObject([{ status: 200, body: 'half', isWhole: false }])

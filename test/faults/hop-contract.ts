@@ -1,7 +1,7 @@
 import { fetch } from '@timebudget/clients/fetch'
 import { Deadline, runWithDeadline } from '@timebudget/core'
-import { afterAll, describe, expect, onTestFailed, test } from 'vitest'
-import { FaultyChain } from './faulty-chain.ts'
+import { afterAll, describe, expect, onTestFailed, test, type TestContext } from 'vitest'
+import type { FaultyChain } from './faulty-chain.ts'
 import { RawClient } from './raw-client.ts'
 import type { Service } from './service.ts'
 
@@ -10,7 +10,7 @@ export interface Fault {
   readonly name: string
   /** Whether the hop before hears of it, so that it need not wait for the deadline. */
   readonly isHeard: boolean
-  readonly isLinked: boolean
+  start(context: TestContext): Promise<FaultyChain>
   strike(chain: FaultyChain, position: number): Promise<void> | void
   undo(chain: FaultyChain, position: number): Promise<void> | void
 }
@@ -44,17 +44,18 @@ export function hopContract(fault: Fault): void {
     ({ position }) => {
       const isSilent = position === 0 && !fault.isHeard
 
-      test.each(Object.entries(moments))(
+      test.for(Object.entries(moments))(
         '%s, leaves its client one answer in time, the others free, and later requests unharmed',
-        async (_moment, { path, seen }) => {
+        async ([, { path, seen }], context) => {
           onTestFailed(stop) // what it left behind is none of the next one's business
-          running ??= FaultyChain.start(fault)
+          running ??= fault.start(context)
           const chain = await running
           const askedBefore = chain.hop(-1).all('entered', { path }).length
-          using client = await RawClient.to(chain.portOf(0))
+          using client = await RawClient.to(chain.addressOf(0))
           client.get('/quick', patiently)
           expect(await client.answered()).toMatchObject([{ status: 200, body: 'done' }])
-          const hungUpBefore = fault.isLinked ? chain.link(position).hungUp : 0
+          const link = chain.links[position]
+          const hungUpBefore = link?.hungUp.near ?? 0
           const strike = async (): Promise<void> => {
             if (path !== '/quick') await chain.hop(-1).report('entered', { path }, askedBefore + 1)
             await fault.strike(chain, position)
@@ -72,8 +73,8 @@ export function hopContract(fault: Fault): void {
           await allFree(others)
           for (const hop of others.slice(0, position))
             expect(hop.all('finished').at(-1)).not.toMatchObject({ outcome: 'ok' })
-          if (fault.isLinked && path !== '/quick')
-            await expect.poll(() => chain.link(position).hungUp).toBeGreaterThan(hungUpBefore)
+          if (link !== undefined && path !== '/quick')
+            await expect.poll(() => link.hungUp.near).toBeGreaterThan(hungUpBefore)
 
           await fault.undo(chain, position)
           await worksAgain(chain, client)
@@ -122,7 +123,7 @@ async function askUnderDeadline(
     const end = { status: undefined as number | undefined, text: '', isWhole: false }
     const striking = seen === undefined ? strike() : undefined
     try {
-      const response = await fetch(`http://127.0.0.1:${chain.portOf(0)}${path}`)
+      const response = await fetch(urlOf(chain, path))
       end.status = response.status
       for await (const chunk of response.body ?? []) {
         const isSeen = seen?.test(end.text) === true
@@ -156,6 +157,11 @@ function isEndOf({
   }
 }
 
+function urlOf(chain: FaultyChain, path: string): string {
+  const { host, port } = chain.addressOf(0)
+  return `http://${host}:${port}${path}`
+}
+
 async function allFree(hops: readonly Service[]): Promise<void> {
   for (const hop of hops) {
     await expect.poll(() => hop.running, { timeout: 10_000 }).toBe(0)
@@ -165,7 +171,7 @@ async function allFree(hops: readonly Service[]): Promise<void> {
 
 /** Over the client's own connection if it was left one, over a new one, and over many. */
 async function worksAgain(chain: FaultyChain, client: RawClient): Promise<void> {
-  const url = `http://127.0.0.1:${chain.portOf(0)}/quick`
+  const url = urlOf(chain, '/quick')
   if (!client.isClosed) {
     const count = client.answers.length + 1
     client.get('/quick', patiently)

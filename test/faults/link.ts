@@ -5,27 +5,23 @@ import { type AddressInfo, createServer, type Server, Socket } from 'node:net'
 export class Link {
   readonly #server: Server
   readonly #sockets = new Set<Socket>()
-  /** How many connections its near side has hung up. */
-  hungUp = 0
+  /** How many connections each side has hung up. */
+  readonly hungUp = { near: 0, far: 0 }
   #held: Array<() => void> | undefined
 
-  private constructor(target: number) {
+  private constructor(target: { readonly port: number; readonly host: string }) {
     this.#server = createServer({ allowHalfOpen: true }, (near) => {
       const far = new Socket({ allowHalfOpen: true })
-      let isOpen = true
-      const hangUp = (): void => {
-        if (isOpen) this.hungUp += 1
-        isOpen = false
-      }
-      near.on('end', hangUp).on('close', hangUp)
-      this.#pass(() => far.connect(target, '127.0.0.1'))
+      onceEnded(near, () => (this.hungUp.near += 1))
+      onceEnded(far, () => (this.hungUp.far += 1))
+      this.#pass(() => far.connect(target))
       this.#forward(near, far)
       this.#forward(far, near)
     })
   }
 
-  static async to(target: number): Promise<Link> {
-    const link = new Link(target)
+  static async to(port: number, host = '127.0.0.1'): Promise<Link> {
+    const link = new Link({ port, host })
     link.#server.listen(0, '127.0.0.1')
     await once(link.#server, 'listening')
     return link
@@ -66,4 +62,13 @@ export class Link {
     this.#server.close()
     for (const socket of [...this.#sockets]) socket.destroy()
   }
+}
+
+function onceEnded(socket: Socket, tell: () => void): void {
+  let isOpen = true
+  const end = (): void => {
+    if (isOpen) tell()
+    isOpen = false
+  }
+  socket.on('end', end).on('close', end)
 }

@@ -10,22 +10,35 @@ export interface RawAnswer {
   readonly isWhole: boolean
 }
 
+/** Where a server listens; on 127.0.0.1 by default. */
+export interface Address {
+  readonly port: number
+  readonly host?: string
+}
+
 /** A client that sees every byte: what it gets beyond its answer does not go unnoticed. */
 export class RawClient {
   readonly socket: Socket
   received = ''
   isClosed = false
+  #wake: () => void = () => undefined
 
-  private constructor(port: number, host: string) {
+  private constructor({ port, host }: Required<Address>) {
     this.socket = connect({ port, host, noDelay: true })
-    this.socket.on('data', (chunk) => (this.received += chunk.toString('latin1')))
+    this.socket.on('data', (chunk) => {
+      this.received += chunk.toString('latin1')
+      this.#wake()
+    })
     this.socket.on('error', () => undefined)
-    this.socket.on('close', () => (this.isClosed = true))
+    this.socket.on('close', () => {
+      this.isClosed = true
+      this.#wake()
+    })
   }
 
   /** Settles whether or not somebody listens. */
-  static async to(port: number, host = '127.0.0.1'): Promise<RawClient> {
-    const client = new RawClient(port, host)
+  static async to({ port, host = '127.0.0.1' }: Address): Promise<RawClient> {
+    const client = new RawClient({ port, host })
     await Promise.race([once(client.socket, 'connect').catch(() => undefined), once(client.socket, 'close')])
     return client
   }
@@ -52,18 +65,14 @@ export class RawClient {
   /** Settles once what was received is as wanted, or the connection has ended. */
   async until(isEnough: (client: RawClient) => boolean): Promise<void> {
     while (!isEnough(this) && !this.isClosed) {
-      const waiting = new AbortController()
-      const { signal } = waiting
-      await Promise.race([
-        once(this.socket, 'data', { signal }),
-        new Promise((resolve) => this.socket.once('close', resolve)),
-      ]).catch(() => undefined)
-      waiting.abort()
+      await new Promise<void>((resolve) => {
+        this.#wake = resolve
+      })
     }
   }
 
-  async closed(): Promise<void> {
-    if (!this.isClosed) await new Promise((resolve) => this.socket.once('close', resolve))
+  closed(): Promise<void> {
+    return this.until(() => false)
   }
 
   /** Goes away as a crashed machine does that comes back: with RST. */

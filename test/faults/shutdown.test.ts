@@ -53,7 +53,7 @@ test.concurrent.each(['http', 'express', 'koa', 'fastify'] as const)(
     const { port } = service
     const own = new Agent()
     const long = ['/slow?for=1000', '/silent', '/events', '/half'].map((path) => ask(port, path, own))
-    using idle = await RawClient.to(port)
+    using idle = await RawClient.to({ port })
     for (const path of ['/silent', '/events', '/half']) await service.report('entered', { path })
     const load = Array.from({ length: 20 }, () => askOn(port))
     await service.report('finished', { outcome: 'ok' }, 40)

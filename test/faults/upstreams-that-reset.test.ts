@@ -116,7 +116,7 @@ describe.each(combinations)(
           handler: () => ask(upstream.url),
           options: { default: '15s' },
         })
-        using caller = await RawClient.to(server.port, 'localhost')
+        using caller = await RawClient.to({ port: server.port, host: 'localhost' })
         caller.get('/')
         expect(await caller.answered()).toMatchObject([{ status: 502, isWhole: true }])
         expect(await server.finished.nth(1)).toMatchObject({ status: 502, outcome: 'upstream_error' })
@@ -134,7 +134,7 @@ describe.each(combinations)(
         handler: () => ask(upstream.url),
         options: { default: '15s' },
       })
-      using caller = await RawClient.to(server.port, 'localhost')
+      using caller = await RawClient.to({ port: server.port, host: 'localhost' })
       for (let count = 1; count <= 3; count += 1) {
         caller.get('/')
         expect((await caller.answered(count)).at(-1)).toMatchObject({ status: 200, body: 'done' })
