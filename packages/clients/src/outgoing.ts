@@ -133,16 +133,23 @@ export function startCall<Call>(
   return startOperation(resolved.nameOf(call), { ...rest, timeout, floor: resolved.floor })
 }
 
-/** The headers for one attempt to one host, computed now; empty for hosts that get none. */
-export function headersFor(
-  url: URL,
-  deadline: Deadline,
-  options: Pick<ResolvedClientOptions<never>, 'propagatesTo' | 'emit'>,
-): Record<string, string> {
-  const sent = options.propagatesTo(url)
-  deadlineSent.publish(() => ({ deadline, host: url.host, sent }))
-  if (!sent) return {}
+type Emitting = Pick<ResolvedClientOptions<never>, 'propagatesTo' | 'emit'>
+
+/** The headers for one attempt to one host, computed now; empty for hosts that get none. Whoever listens is told. */
+export function headersFor(url: URL, deadline: Deadline, options: Emitting): Record<string, string> {
+  tellOfSending(url, deadline, options)
+  return headersNow(url, deadline, options)
+}
+
+/** As `headersFor`, for a call that has been told of. */
+export function headersNow(url: URL, deadline: Deadline, options: Emitting): Record<string, string> {
+  if (!options.propagatesTo(url)) return {}
   return { ...encodeDeadline(deadline, options.emit), ...encodeAttempt(deadline.attempt) }
+}
+
+/** Tells whoever listens whether a call carries its deadline. */
+export function tellOfSending(url: URL, deadline: Deadline, { propagatesTo }: Emitting): void {
+  deadlineSent.publish(() => ({ deadline, host: url.host, sent: propagatesTo(url) }))
 }
 
 /** What a peer says, in its response's headers, about the time it was given. */

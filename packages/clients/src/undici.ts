@@ -3,13 +3,14 @@ import type { Dispatcher } from 'undici'
 import { isGoverned, noteInstrumentation } from './governed.ts'
 import {
   type ClientOptions,
-  headersFor,
+  headersNow,
   isBounded,
   outcomeOfAnswer,
   type PeerAnswer,
   type ResolvedClientOptions,
   resolveClientOptions,
   startCall,
+  tellOfSending,
 } from './outgoing.ts'
 import { GuardedCall } from './undici-call.ts'
 import { guardHandler } from './undici-handlers.ts'
@@ -88,7 +89,9 @@ function stamping(
     if (guarded.closedBy !== undefined) throw guarded.closedBy.reason
     const url = urlOf(call, origin)
     guarded.sentTo = url
-    const stamp = (): Record<string, string> => headersFor(url, guarded.running.deadline, resolved)
+    const { deadline } = guarded.running
+    tellOfSending(url, deadline, resolved)
+    const stamp = (): Record<string, string> => headersNow(url, deadline, resolved)
     const headers = stampedHeaders(call.headers, { stamp, replaced: resolved.headerNames })
     return dispatch({ ...call, headers }, handler)
   }

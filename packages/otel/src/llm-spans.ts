@@ -10,13 +10,13 @@ import { withOwnMark } from './span-places.ts'
 import { type EndedWork, stampOutcome } from './span-status.ts'
 
 /** Makes a span of each call to a model, beneath its operation's; until stopped. */
-export function traceLlmCalls(tracer: Tracer, isUnset: (ended: EndedWork) => boolean): () => void {
+export function traceLlmCalls(tracer: () => Tracer, isUnset: (ended: EndedWork) => boolean): () => void {
   return llmCallFinished.subscribe((call) =>
     guarded('the span of a call to a model', () => traceCall(call, tracer, isUnset), undefined),
   )
 }
 
-function traceCall(call: FinishedCall, tracer: Tracer, isUnset: (ended: EndedWork) => boolean): void {
+function traceCall(call: FinishedCall, tracer: () => Tracer, isUnset: (ended: EndedWork) => boolean): void {
   // neither was ever made
   if (call.sdkRetry || call.outcome === 'short_circuited') return
   const operation = operationSpanUnder(currentDeadline())
@@ -27,7 +27,7 @@ function traceCall(call: FinishedCall, tracer: Tracer, isUnset: (ended: EndedWor
   const { url, model, timings } = call
   const kindOfCall = operationAt(url)
   const endTime = performance.timeOrigin + performance.now()
-  const span = tracer.startSpan(
+  const span = tracer().startSpan(
     model === undefined ? kindOfCall : `${kindOfCall} ${model}`,
     { kind: SpanKind.CLIENT, startTime: endTime - timings.total, attributes: attributesOf(call) },
     withOwnMark(parent),

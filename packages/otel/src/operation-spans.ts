@@ -32,7 +32,7 @@ export function operationSpanUnder(deadline: Deadline | undefined): OperationSpa
 }
 
 /** Makes a span of each operation, around all that is done for it; until stopped. */
-export function traceOperations(tracer: Tracer, isUnset: (ended: EndedWork) => boolean): () => void {
+export function traceOperations(tracer: () => Tracer, isUnset: (ended: EndedWork) => boolean): () => void {
   const safely = <Event>(hook: (event: Event) => void) => {
     return (event: Event): void => guarded('the span of an operation', () => hook(event), undefined)
   }
@@ -50,7 +50,7 @@ export function traceOperations(tracer: Tracer, isUnset: (ended: EndedWork) => b
   }
 }
 
-function begin({ deadline, entry, around }: OperationStarted, tracer: Tracer): void {
+function begin({ deadline, entry, around }: OperationStarted, tracer: () => Tracer): void {
   // somebody else listens as well
   if (spanOf.has(entry)) return
   const { span } = startSpan({ deadline, entry }, tracer)
@@ -60,7 +60,7 @@ function begin({ deadline, entry, around }: OperationStarted, tracer: Tracer): v
 
 function end(
   { deadline, entry, error }: OperationFinished,
-  { tracer, isUnset }: { readonly tracer: Tracer; readonly isUnset: (ended: EndedWork) => boolean },
+  { tracer, isUnset }: { readonly tracer: () => Tracer; readonly isUnset: (ended: EndedWork) => boolean },
 ): void {
   // what was refused had no beginning
   const { span } = spanOf.get(entry) ?? startSpan({ deadline, entry }, tracer)
@@ -77,12 +77,12 @@ function end(
 
 function startSpan(
   { deadline, entry }: { readonly deadline: Deadline; readonly entry: LedgerEntry },
-  tracer: Tracer,
+  tracer: () => Tracer,
 ): OperationSpan {
   const running = context.active()
   const outer = operationAround(deadline, entry)
   const parent = parentOf(running, outer)
-  const span = tracer.startSpan(entry.name, { kind: SpanKind.INTERNAL }, withOwnMark(parent))
+  const span = tracer().startSpan(entry.name, { kind: SpanKind.INTERNAL }, withOwnMark(parent))
   const above = trace.getSpan(parent)
   const isCountedBySdk = above !== undefined && (isGenAi(above) || (outer?.isCountedBySdk ?? false))
   const made: OperationSpan = { span, base: trace.getSpan(running), isCountedBySdk }

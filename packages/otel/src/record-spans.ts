@@ -1,4 +1,4 @@
-import { trace, type TracerProvider } from '@opentelemetry/api'
+import { trace, type Tracer, type TracerProvider } from '@opentelemetry/api'
 import { refuseUnknownOptions } from '@timebudget/core'
 import { traceLlmCalls } from './llm-spans.ts'
 import { traceOperations } from './operation-spans.ts'
@@ -32,7 +32,8 @@ export function recordSpans(options: SpanOptions = {}): () => void {
   const isUnset = resolveUnset(options.unset)
   const stops = [stampRequests(isUnset)]
   if (options.operations !== false) {
-    const tracer = (options.tracerProvider ?? trace).getTracer('@timebudget/otel')
+    // asked for at each span: another copy of the API may register an SDK later
+    const tracer = (): Tracer => (options.tracerProvider ?? trace).getTracer('@timebudget/otel')
     stops.push(traceOperations(tracer, isUnset), traceLlmCalls(tracer, isUnset))
   }
   return function stopRecording(): void {

@@ -70,6 +70,10 @@ const frameworks = {
 process.on('warning', ({ name, message }) => report('warned', { message: `${name}: ${message}` }))
 process.on('uncaughtException', (error) => report('crashed', { message: error.message }))
 process.on('unhandledRejection', (error) => report('crashed', { message: String(error) }))
+process.on('message', () => {
+  globalThis.gc?.()
+  report('memory', { used: process.memoryUsage().heapUsed })
+})
 process.on('disconnect', () => process.exit(0))
 const server = await frameworks[framework]()
 server.listen(port, '127.0.0.1', () =>

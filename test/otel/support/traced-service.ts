@@ -1,8 +1,25 @@
 import { type ChildProcess, fork } from 'node:child_process'
-import { fileURLToPath } from 'node:url'
+import { mkdirSync, mkdtempSync, rmSync, symlinkSync, writeFileSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { fileURLToPath, pathToFileURL } from 'node:url'
 import type { LedgerEntry, Outcome } from '@timebudget/core'
 import { onTestFinished } from 'vitest'
 import { freePort } from '../../support/free-port.ts'
+
+const root = fileURLToPath(new URL('../../../', import.meta.url))
+const service = fileURLToPath(new URL('traced-service.mjs', import.meta.url))
+
+/** An application in a folder of its own, with the newer line of OpenTelemetry's SDK installed; removed when the test ends. */
+function applicationWithNewerSdk(): string {
+  const folder = mkdtempSync(join(tmpdir(), 'timebudget-otel-'))
+  onTestFinished(() => rmSync(folder, { recursive: true, force: true }))
+  const newer = join(root, 'node_modules/.cache/timebudget-otel3/node_modules/@opentelemetry')
+  mkdirSync(join(folder, 'node_modules'))
+  symlinkSync(newer, join(folder, 'node_modules/@opentelemetry'))
+  writeFileSync(join(folder, 'app.mjs'), `import ${JSON.stringify(pathToFileURL(service).href)}\n`)
+  return join(folder, 'app.mjs')
+}
 
 /** What a service is started with; see traced-service.mjs. */
 export interface ServiceSettings {
@@ -13,6 +30,8 @@ export interface ServiceSettings {
   /** A redis:// address. */
   readonly redis?: string
   readonly options?: Readonly<Record<string, unknown>>
+  /** The line of the SDK: 2, for Node 20, or 3, for Node 22.15. */
+  readonly line?: 2 | 3
   /** The Node that runs it. */
   readonly node?: string
   readonly env?: Readonly<Record<string, string>>
@@ -41,27 +60,26 @@ export class TracedService {
 
   private constructor({
     node,
+    line = 2,
     env = {},
     imports = ['@timebudget/otel/register'],
     ...settings
   }: ServiceSettings) {
     const { NODE_OPTIONS: _unused, ...inherited } = process.env
-    this.#child = fork(
-      fileURLToPath(new URL('traced-service.mjs', import.meta.url)),
-      [JSON.stringify(settings)],
-      {
-        ...(node === undefined ? {} : { execPath: node }),
-        execArgv: imports.flatMap((name) => ['--import', name]),
-        env: {
-          ...inherited,
-          OTEL_SERVICE_NAME: settings.framework,
-          OTEL_METRICS_EXPORTER: 'none',
-          OTEL_LOGS_EXPORTER: 'none',
-          OTEL_BSP_SCHEDULE_DELAY: '50',
-          ...env,
-        },
+    this.#child = fork(line === 3 ? applicationWithNewerSdk() : service, [JSON.stringify(settings)], {
+      ...(node === undefined ? {} : { execPath: node }),
+      // from where the package to import is found
+      cwd: root,
+      execArgv: ['--expose-gc', ...imports.flatMap((name) => ['--import', name])],
+      env: {
+        ...inherited,
+        OTEL_SERVICE_NAME: settings.framework,
+        OTEL_METRICS_EXPORTER: 'none',
+        OTEL_LOGS_EXPORTER: 'none',
+        OTEL_BSP_SCHEDULE_DELAY: '50',
+        ...env,
       },
-    )
+    })
     this.#child.on('message', (report: Report) => this.#told(report))
     this.#child.on('exit', (code) => this.#told({ event: 'exited', code }))
     onTestFinished(() => void this.#child.kill('SIGKILL'))
@@ -94,6 +112,17 @@ export class TracedService {
   async finished(): Promise<FinishedRequest> {
     const { outcome, elapsed, budget, entries } = await this.report('finished')
     return { outcome, elapsed, budget, entries } as FinishedRequest
+  }
+
+  /** Bytes of the heap that are in use after a collection. */
+  async memory(): Promise<number> {
+    const before = this.all('memory').length
+    this.#child.send('memory')
+    for (;;) {
+      const told = this.all('memory')[before]
+      if (told !== undefined) return Number(told['used'])
+      await new Promise<void>((resolve) => this.#waiting.add(resolve))
+    }
   }
 
   #told(report: Report): void {
