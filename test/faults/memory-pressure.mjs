@@ -1,9 +1,19 @@
-// Preloaded with --import: fills a small heap and keeps its collector busy.
-const kept = []
-while (process.memoryUsage().heapUsed < 28_000_000)
-  kept.push({ filler: Array.from({ length: 100 }, Math.random) })
+// Preloaded with --import: from the first request on, a small heap is full and its collector busy.
+import { subscribe } from 'node:diagnostics_channel'
 
-setInterval(() => {
-  const garbage = Array.from({ length: 10_000 }, () => ({ filler: Array.from({ length: 16 }).fill(kept) }))
+const kept = Array.from({ length: 20_000 }, () => ({ filler: Array.from({ length: 100 }, Math.random) }))
+let isBusy = false
+
+subscribe('http.server.request.start', () => {
+  if (isBusy) return
+  isBusy = true
+  waste()
+})
+
+/** Leaves three quarters of the time to others, however slow the machine is. */
+function waste() {
+  const began = performance.now()
+  const garbage = Array.from({ length: 3_000 }, () => ({ filler: Array.from({ length: 16 }).fill(kept) }))
   if (garbage.length > 0) globalThis.gc()
-}, 40).unref()
+  setTimeout(waste, 3 * (performance.now() - began)).unref()
+}
