@@ -15,8 +15,9 @@ import { type InspectorOptions, type ResolvedInspectorOptions, resolveInspectorO
 /** The inspector, as each host calls it: an Express middleware, a Koa middleware, a Fastify plugin, a listener. */
 export interface Inspector {
   (request: IncomingMessage, response: ServerResponse, next?: (error?: unknown) => void): void
-  (fastify: FastifyLike, options: object, done: () => void): void
   (context: ContextLike, next: () => Promise<unknown>): Promise<unknown>
+  // last, since Fastify infers a plugin's options from the last one
+  (fastify: FastifyLike, options: object, done: () => void): void
   /** Stops listening; what it has seen so far stays on its page. */
   close(): void
 }
@@ -85,19 +86,19 @@ async function serve({ request, response }: Visit, place: Place, serving: Servin
 }
 
 async function answerFor(
-  request: IncomingMessage,
+  visitor: IncomingMessage,
   { name, segment, query }: Place,
   { observatory, options }: Serving,
 ): Promise<InspectorAnswer> {
-  if (!options.enabled || !(await isAllowed(request, options))) return notFound
-  if (request.method !== 'GET' && request.method !== 'HEAD') return wrongMethod
+  if (!options.enabled || !(await isAllowed(visitor, options))) return notFound
+  if (visitor.method !== 'GET' && visitor.method !== 'HEAD') return wrongMethod
   if (name === undefined) return redirectInto(segment)
   if (name !== 'snapshot.json') return assetAnswer(name)
-  const since = Number(query.get('since'))
+  const request = Number(query.get('request') ?? Number.NaN)
   return jsonAnswer(
     observatory.snapshot({
-      session: query.get('session') ?? undefined,
-      since: Number.isSafeInteger(since) ? since : 0,
+      place: query.get('place'),
+      ...(Number.isSafeInteger(request) ? { request } : {}),
     }),
   )
 }

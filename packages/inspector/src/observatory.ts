@@ -16,7 +16,7 @@ import {
 } from '@timebudget/core'
 import { ModelBook } from './books/model-book.ts'
 import { OperationBook } from './books/operation-book.ts'
-import { RequestBook } from './books/request-book.ts'
+import { RequestBook, type SweepPlace } from './books/request-book.ts'
 import { ServiceBook } from './books/service-book.ts'
 import { roundToTenths } from './books/tenths.ts'
 import { modelCallFinished, questionFinished } from './model-events.ts'
@@ -73,13 +73,16 @@ export class Observatory {
     this.#requests.hide(request)
   }
 
-  /** What the page is told, which knows everything up to `since` of this session. */
-  snapshot({ session, since }: { readonly session: string | undefined; readonly since: number }): Snapshot {
-    const changes = this.#requests.changesSince(session === this.#session ? since : 0)
+  /** What a page is told that has come as far as its last snapshot's `place`, with all of the request it looks at. */
+  snapshot({ place, request }: { readonly place?: string | null; readonly request?: number } = {}): Snapshot {
+    const changes = this.#requests.changesFrom(readPlace(place ?? '', this.#session))
+    const { since, sweep, before } = changes.place
     return {
-      session: this.#session,
-      now: roundToTenths(this.#clock.now()),
       ...changes,
+      session: this.#session,
+      place: [this.#session, since, sweep, before].join('.'),
+      now: roundToTenths(this.#clock.now()),
+      request: request === undefined ? null : this.#requests.whole(request),
       counts: this.#requests.counts,
       operations: this.#operations.view(),
       models: this.#models.view(),
@@ -91,4 +94,13 @@ export class Observatory {
     for (const stop of this.#stops) stop()
     this.#stops = []
   }
+}
+
+/** A place that this process has given; anything else is the beginning. */
+function readPlace(place: string, session: string): SweepPlace {
+  const [of, ...numbers] = place.split('.', 4)
+  const [since = 0, sweep = 0, before = 0] = numbers.map((text) =>
+    /^\d{1,15}$/.test(text) ? Number(text) : 0,
+  )
+  return of === session ? { since, sweep, before } : { since: 0, sweep: 0, before: 0 }
 }

@@ -4,16 +4,18 @@ import type { Outcome } from '@timebudget/core'
 export interface Snapshot {
   /** Another one than before: the server has started anew, and what the page knows is void. */
   readonly session: string
-  /** What to ask with next, as `?since=`. */
-  readonly version: number
+  /** What to ask with next, as `?place=`: only what has changed since is told then. */
+  readonly place: string
   /** Whether there is more to fetch at once. */
   readonly more: boolean
   /** On the scale of `RequestView.startedAt`. */
   readonly now: number
   /** Every request that is still kept, by id. */
   readonly kept: readonly number[]
-  /** Those that have changed since. */
+  /** Those that have changed since, the latest first. */
   readonly requests: readonly RequestView[]
+  /** The one that was asked for by `?request=`, if it is still kept. */
+  readonly request: WholeRequest | null
   readonly counts: Counts
   readonly operations: readonly OperationTotals[]
   readonly models: ModelFigures | null
@@ -55,6 +57,16 @@ export interface RequestView {
   readonly status: number | null
   /** How its client left. */
   readonly goneBy: string | null
+  readonly bars: readonly BarView[]
+}
+
+/** What is drawn of an operation in a list of many requests; a tuple, since there are thousands. */
+export type BarView = readonly [start: number, spent: number | null, depth: number, outcome: Outcome | null]
+
+/** A request with all that is known of it. */
+export interface WholeRequest extends RequestView {
+  /** Higher after each change. */
+  readonly changed: number
   readonly entries: readonly EntryView[]
   /** Operations that are not in `entries`, because there are too many. */
   readonly dropped: number
@@ -66,6 +78,7 @@ export interface EntryView {
   readonly depth: number
   readonly start: number
   readonly remaining: number | null
+  /** What it was allowed to take; a peer does not tell. */
   readonly granted: number | null
   readonly floor: number
   readonly reserve: number

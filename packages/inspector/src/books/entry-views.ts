@@ -26,7 +26,8 @@ export function viewEntries(
       depth,
       start: roundToTenths(entry.start),
       remaining: tenths(entry.remaining),
-      granted: tenths(entry.granted),
+      // of a peer's part the ledger has only what its caller was granted
+      granted: entry.source === 'peer' ? null : tenths(entry.granted),
       floor: roundToTenths(entry.floor),
       reserve: roundToTenths(entry.reserve),
       spent: tenths(entry.spent),

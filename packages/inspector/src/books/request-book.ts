@@ -7,9 +7,26 @@ import {
   type RequestFinished,
   type RequestStarted,
 } from '@timebudget/core'
-import type { Counts, RequestView } from '../snapshot.ts'
+import type { Counts, RequestView, WholeRequest } from '../snapshot.ts'
 import { OutcomeTally } from './outcome-tally.ts'
 import { RequestRecord } from './request-record.ts'
+
+/** How far a page has come: it knows all changes up to `since`, and in this sweep all requests from `before` on. */
+export interface SweepPlace {
+  readonly since: number
+  /** The version at which the sweep began. */
+  readonly sweep: number
+  /** 0 at the beginning of a sweep. */
+  readonly before: number
+}
+
+/** What one answer to the page tells of requests. */
+export interface Changes {
+  readonly requests: readonly RequestView[]
+  readonly place: SweepPlace
+  readonly more: boolean
+  readonly kept: readonly number[]
+}
 
 /** What one answer to the page holds at most: the rest it asks for at once. */
 const mostAtOnce = 200
@@ -77,19 +94,33 @@ export class RequestBook {
     this.#touch(record)
   }
 
-  /** What has changed since a version, the longest ago first, and the version that this leads to. */
-  changesSince(since: number): { requests: RequestView[]; version: number; more: boolean; kept: number[] } {
-    const all = [...this.#running.values(), ...this.#finished]
-    for (const record of this.#running.values()) if (record.hasGrown) this.#touch(record)
-    const changed = all.filter((record) => record.changed > since)
-    const part = changed.toSorted((one, other) => one.changed - other.changed).slice(0, mostAtOnce)
-    const more = part.length < changed.length
+  /** What has changed since the last sweep, the latest requests first. */
+  changesFrom({ since, sweep, before }: SweepPlace): Changes {
+    const all = [...this.#finished, ...this.#running.values()]
+    for (const record of this.#running.values()) if (record.takeGrowth()) this.#touch(record)
+    // what changes while a sweep is on its way is the next one's: going by the change, some would never have their turn
+    const begun = before === 0 ? this.#version : sweep
+    const changed = all
+      .filter(({ changed: at, beginning: { id } }) => at > since && (before === 0 || id < before))
+      .sort((one, other) => other.beginning.id - one.beginning.id)
+    const part = changed.slice(0, mostAtOnce)
+    const last = part.at(-1)
+    const more = last !== undefined && part.length < changed.length
     return {
       requests: part.map((record) => record.view(this.#codeOf)),
-      version: more ? (part.at(-1)?.changed ?? this.#version) : this.#version,
+      place: more
+        ? { since, sweep: begun, before: last.beginning.id }
+        : { since: begun, sweep: begun, before: 0 },
       more,
       kept: all.map(({ beginning }) => beginning.id),
     }
+  }
+
+  /** All that is known of one request; `null` if it is not kept. */
+  whole(id: number): WholeRequest | null {
+    const isIt = ({ beginning }: RequestRecord): boolean => beginning.id === id
+    const record = this.#finished.find(isIt) ?? [...this.#running.values()].find(isIt)
+    return record?.whole(this.#codeOf) ?? null
   }
 
   get counts(): Counts {

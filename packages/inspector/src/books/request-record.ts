@@ -1,11 +1,13 @@
 import type { Deadline, LedgerEntry, Ledger, RequestFinished, RequestStarted } from '@timebudget/core'
 import { deadlineOf } from '@timebudget/core/server'
 import { cleanText } from '../clean-text.ts'
-import type { EntryView, RequestView } from '../snapshot.ts'
+import type { BarView, EntryView, RequestView, WholeRequest } from '../snapshot.ts'
 import { mostEntries, viewEntries } from './entry-views.ts'
 import { roundToTenths, tenths } from './tenths.ts'
 
 const longestPath = 200
+/** What is drawn of a request in the list: more would be dust. */
+const mostBars = 24
 
 /** What is the same from a request's beginning to its end. */
 type Beginning = Pick<
@@ -30,6 +32,7 @@ export class RequestRecord {
   #budget: Pick<RequestView, 'budget' | 'deadlineAt'>
   #end: End = running
   #entries: readonly EntryView[] = []
+  #bars: readonly BarView[] = []
   #dropped = 0
 
   constructor(
@@ -54,20 +57,26 @@ export class RequestRecord {
     return this.#end !== running
   }
 
-  /** Whether operations have begun of which nobody has told: their starts cost no event. */
-  get hasGrown(): boolean {
-    return this.#live !== undefined && this.#live.entry.ledger.entries.length !== this.#seen
+  /** Whether operations have begun since it was last asked: their starts cost no event. */
+  takeGrowth(): boolean {
+    if (this.#live === undefined) return false
+    const { length } = this.#live.entry.ledger.entries
+    const hasGrown = length !== this.#seen
+    this.#seen = length
+    return hasGrown
   }
 
   finish(
     { deadline, source, elapsed, outcome, overrun, status, goneBy }: RequestFinished,
     codeOf: CodeOf,
   ): void {
+    const entry = this.#live?.entry ?? deadline
     this.#source = source
-    this.#budget = budgetOf(this.#live?.entry ?? deadline, deadline)
+    this.#budget = budgetOf(entry, deadline)
     this.#end = {
       outcome,
-      elapsed: roundToTenths(elapsed),
+      // the event counts from where a route's own deadline began, the ledger from the request's beginning
+      elapsed: roundToTenths(entry === deadline ? elapsed : entry.elapsed()),
       overrun: roundToTenths(overrun),
       status: status ?? null,
       goneBy: goneBy === undefined ? null : cleanText(goneBy),
@@ -76,28 +85,44 @@ export class RequestRecord {
     this.copy(deadline.ledger, codeOf)
   }
 
-  /** Takes over what the ledger says by now. */
+  /** Takes over what the ledger of a request that has ended says by now. */
   copy(ledger: Ledger, codeOf: CodeOf): void {
-    this.#seen = ledger.entries.length
     this.#entries = viewEntries(ledger.entries, codeOf)
-    this.#dropped = ledger.dropped + Math.max(0, ledger.entries.length - mostEntries)
+    this.#bars = barsOf(this.#entries)
+    this.#dropped = droppedOf(ledger)
   }
 
   view(codeOf: CodeOf): RequestView {
-    if (this.#live !== undefined) {
-      const { entry, request } = this.#live
-      this.copy(entry.ledger, codeOf)
-      this.#budget = budgetOf(entry, deadlineOf(request as Parameters<typeof deadlineOf>[0]) ?? entry)
-    }
+    const { beginning } = this
+    const source = this.#source
+    if (this.#live === undefined)
+      return { ...beginning, ...this.#budget, ...this.#end, source, bars: this.#bars }
+    const { entry, request } = this.#live
+    const budget = budgetOf(entry, deadlineOf(request as Parameters<typeof deadlineOf>[0]) ?? entry)
+    // hundreds of these are asked for at once: no more of the tree is built than is drawn
+    const bars = barsOf(viewEntries(entry.ledger.entries.slice(0, mostBars), codeOf))
+    return { ...beginning, ...budget, ...this.#end, source, bars }
+  }
+
+  whole(codeOf: CodeOf): WholeRequest {
+    const ledger = this.#live?.entry.ledger
     return {
-      ...this.beginning,
-      ...this.#budget,
-      ...this.#end,
-      source: this.#source,
-      entries: this.#entries,
-      dropped: this.#dropped,
+      ...this.view(codeOf),
+      changed: this.changed,
+      entries: ledger === undefined ? this.#entries : viewEntries(ledger.entries, codeOf),
+      dropped: ledger === undefined ? this.#dropped : droppedOf(ledger),
     }
   }
+}
+
+function barsOf(entries: readonly EntryView[]): BarView[] {
+  return entries
+    .slice(0, mostBars)
+    .map(({ start, spent, depth, outcome }) => [start, spent, Math.min(depth, 2), outcome])
+}
+
+function droppedOf({ dropped, entries }: Ledger): number {
+  return dropped + Math.max(0, entries.length - mostEntries)
 }
 
 /** A route's own deadline began later than the request: on the request's scale it ends that much later too. */

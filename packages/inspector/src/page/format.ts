@@ -6,8 +6,8 @@ export function duration(milliseconds: number | null): string {
   if (milliseconds < 999.5) return `${Math.round(milliseconds)} ms`
   if (milliseconds < 59_950) return `${trim(milliseconds / 1_000, milliseconds < 9_995 ? 2 : 1)} s`
   const seconds = Math.round(milliseconds / 1_000)
-  if (seconds < 3_600) return `${Math.floor(seconds / 60)} m ${seconds % 60} s`
-  return `${Math.floor(seconds / 3_600)} h ${Math.floor((seconds % 3_600) / 60)} m`
+  if (seconds < 3_600) return twoUnits(seconds, ['m', 's'])
+  return twoUnits(Math.floor(seconds / 60), ['h', 'm'])
 }
 
 /** What is granted or budgeted: without a number it is unbounded. */
@@ -37,4 +37,9 @@ export function money(amount: number | null, currency: string): string {
 
 function trim(value: number, digits: number): string {
   return String(Number(value.toFixed(digits)))
+}
+
+function twoUnits(lesser: number, [greater, less]: readonly [string, string]): string {
+  const rest = lesser % 60
+  return `${Math.floor(lesser / 60)} ${greater}${rest === 0 ? '' : ` ${rest} ${less}`}`
 }

@@ -39,6 +39,7 @@ for (const each of allOutcomes) {
 
 const list = new RequestList({
   select(id) {
+    if (id !== selected && id !== undefined) queueMicrotask(() => poll.hurry())
     selected = id
     schedule()
   },
@@ -60,10 +61,14 @@ startTheme(find('theme', HTMLButtonElement))
 
 const poll = new Poll({
   get place() {
-    return model.place
+    return model.latest?.place
+  },
+  get request() {
+    return selected
   },
   received(snapshot) {
-    model.apply(snapshot, performance.now())
+    if (poll.paused) model.applyWhole(snapshot)
+    else model.apply(snapshot, performance.now())
     isFresh = true
     schedule()
   },
@@ -115,7 +120,7 @@ function renderRequests(now: number): void {
   const requests = all.filter((request) => matches(request, filter, now))
   const isBudget = fit.value !== 'time'
   list.render({ requests, selected, now, fit: isBudget ? 'budget' : 'time' })
-  detail.render(model.request(selected), now)
+  detail.render(model.whole(selected), now)
   document.body.classList.toggle('fit-time', !isBudget)
   setText(barsTitle, isBudget ? 'Share of the budget' : 'Share of the time')
   const { running = 0, unlisted = 0 } = model.latest?.counts ?? {}

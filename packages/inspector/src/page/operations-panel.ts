@@ -6,7 +6,8 @@ import { type Column, card, outcomeShares, table } from './tables.ts'
 const columns: readonly Column<OperationTotals>[] = [
   {
     title: 'Operation',
-    show: ({ name, peer }) => make('span', 'name-cell', name, ...(peer ? [make('span', 'tag', 'peer')] : [])),
+    show: ({ name, peer }) =>
+      make('span', 'name-cell', name, ...(peer ? [' ', make('span', 'tag', 'peer')] : [])),
   },
   { title: 'Count', number: true, show: (row) => count(row.count) },
   { title: 'P50', number: true, show: ({ p50 }) => duration(p50) },
@@ -36,7 +37,7 @@ export function renderOperations({ operations, counts }: Snapshot): void {
 
 function floorOf({ floor, learned }: OperationTotals): HTMLElement {
   if (learned === null) return make('span', '', floor === null ? '–' : duration(floor))
-  const element = make('span', '', duration(learned.floor), make('span', 'tag', 'learned'))
+  const element = make('span', '', duration(learned.floor), ' ', make('span', 'tag', 'learned'))
   element.title = `last: ${learned.decision.replaceAll('_', ' ')}, ${Math.round(learned.chance * 100)} % chance of finishing`
   return element
 }

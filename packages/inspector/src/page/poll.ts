@@ -4,12 +4,15 @@ import type { Snapshot } from '../snapshot.ts'
 export type Connection = 'live' | 'lost' | 'refused' | 'paused'
 
 const interval = 400
+const shortPause = 40
 const longestPause = 5_000
 const patience = 10_000
 
 /** What is polled for, and who is told. */
 export interface PollTarget {
-  readonly place: Pick<Snapshot, 'session' | 'version'> | undefined
+  readonly place: string | undefined
+  /** The request that is looked at. */
+  readonly request: number | undefined
   received(snapshot: Snapshot): void
   changed(connection: Connection): void
 }
@@ -21,6 +24,7 @@ export class Poll {
   #failures = 0
   #isPaused = false
   #isAsking = false
+  #isHurried = false
 
   constructor(target: PollTarget) {
     this.#target = target
@@ -41,6 +45,15 @@ export class Poll {
     this.#schedule(0)
   }
 
+  /** Asks at once, also while paused: another request is looked at. */
+  hurry(): void {
+    if (this.#isPaused) void this.#fetch()
+    else {
+      this.#isHurried = this.#isAsking
+      this.#schedule(0)
+    }
+  }
+
   #schedule(delay: number): void {
     clearTimeout(this.#timer)
     if (this.#isPaused || this.#isAsking || document.hidden) return
@@ -51,7 +64,8 @@ export class Poll {
     this.#isAsking = true
     const delay = await this.#fetch()
     this.#isAsking = false
-    this.#schedule(delay)
+    this.#schedule(this.#isHurried ? 0 : delay)
+    this.#isHurried = false
   }
 
   /** Returns how long to wait before the next one. */
@@ -62,11 +76,10 @@ export class Poll {
       const response = await fetch(this.#url(), { cache: 'no-store', signal: controller.signal })
       if (!response.ok) return this.#fail(response.status === 404 ? 'refused' : 'lost')
       const snapshot = (await response.json()) as Snapshot
-      if (this.#isPaused) return interval
       this.#failures = 0
       this.#target.received(snapshot)
-      this.#target.changed('live')
-      return snapshot.more ? 0 : interval
+      if (!this.#isPaused) this.#target.changed('live')
+      return snapshot.more ? shortPause : interval
     } catch {
       return this.#fail('lost')
     } finally {
@@ -81,8 +94,10 @@ export class Poll {
   }
 
   #url(): string {
-    const { place } = this.#target
-    if (place === undefined) return 'snapshot.json'
-    return `snapshot.json?session=${encodeURIComponent(place.session)}&since=${place.version}`
+    const { place, request } = this.#target
+    const query = new URLSearchParams()
+    if (place !== undefined) query.set('place', place)
+    if (request !== undefined) query.set('request', String(request))
+    return `snapshot.json?${query.toString()}`
   }
 }

@@ -1,4 +1,4 @@
-import type { EntryView, RequestView } from '../snapshot.ts'
+import type { EntryView, WholeRequest } from '../snapshot.ts'
 import { find, make, setText, sign } from './dom.ts'
 import { elapsedOf } from './filter.ts'
 import { count, duration, limit } from './format.ts'
@@ -13,9 +13,9 @@ export class RequestDetail {
   readonly #figures = make('dl', 'figures')
   readonly #fit = make('button', 'plain')
   readonly #note = make('p', 'note')
-  readonly #operation = make('div', 'operation')
+  readonly #operation = make('div', 'pointed-at')
   readonly #waterfall: Waterfall
-  #shown: RequestView | undefined
+  #shown: WholeRequest | undefined
   #chosenFit: Fit | undefined
   #pointed: number | undefined
 
@@ -38,7 +38,7 @@ export class RequestDetail {
     })
   }
 
-  render(request: RequestView | undefined, now: number): void {
+  render(request: WholeRequest | undefined, now: number): void {
     this.#panel.hidden = request === undefined
     if (request === undefined) {
       this.#shown = undefined
@@ -58,7 +58,7 @@ export class RequestDetail {
     this.#describeOperation(request.entries[this.#pointed ?? -1])
   }
 
-  #fitNow(request: RequestView | undefined, elapsed: number): Fit {
+  #fitNow(request: WholeRequest | undefined, elapsed: number): Fit {
     if (request === undefined) return 'budget'
     return (
       this.#chosenFit ??
@@ -66,7 +66,7 @@ export class RequestDetail {
     )
   }
 
-  #describe(request: RequestView, elapsed: number): void {
+  #describe(request: WholeRequest, elapsed: number): void {
     const { outcome, method, path, status, source, clamped, attempt, overrun, goneBy, dropped } = request
     this.#title.replaceChildren(sign(verdictOf(outcome)), make('span', '', `${method} ${path}`))
     const left = request.deadlineAt === null ? null : request.deadlineAt - elapsed
@@ -99,11 +99,15 @@ export class RequestDetail {
       ['started at', duration(entry.start)],
       ['spent', entry.spent === null ? 'not told' : duration(entry.spent)],
       ['left at its start', limit(entry.remaining)],
-      ['granted', limit(entry.granted)],
-      ['floor', entry.floor > 0 ? duration(entry.floor) : 'none'],
-      ['reserve', entry.reserve > 0 ? duration(entry.reserve) : 'none'],
-      ['told by', entry.peer ? 'another service' : 'this process'],
     ]
+    if (entry.peer) figures.push(['told by', 'another service'])
+    else {
+      figures.push(
+        ['granted', limit(entry.granted)],
+        ['floor', entry.floor > 0 ? duration(entry.floor) : 'none'],
+        ['reserve', entry.reserve > 0 ? duration(entry.reserve) : 'none'],
+      )
+    }
     if (entry.code !== null) figures.push(['failed with', entry.code])
     const list = make('dl', 'figures')
     listFigures(list, figures)

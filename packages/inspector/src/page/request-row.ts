@@ -4,9 +4,6 @@ import { duration, limit } from './format.ts'
 import { nameOf, type Verdict, verdictOf } from './outcomes.ts'
 import { type Fit, positionOf, rowScale, type Scale, spanOf } from './scale.ts'
 
-/** What is drawn of a request's operations in a row: more would be dust. */
-const mostBars = 40
-
 /** One row of the list, as long as its request can be seen. */
 export class RequestRow {
   readonly element: HTMLTableRowElement
@@ -69,13 +66,12 @@ export class RequestRow {
   }
 
   #draw(request: RequestView, { elapsed, scale }: { readonly elapsed: number; readonly scale: Scale }): void {
-    const bars = request.entries.slice(0, mostBars).map((entry) => {
-      const { start, spent, depth } = entry
-      const bar = make('div', `bar ${verdictOf(entry.outcome)} depth-${Math.min(depth, 2)}`)
+    const bars = request.bars.map(([start, spent, depth, outcome]) => {
+      const bar = make('div', `bar ${verdictOf(outcome)} depth-${depth}`)
       // what runs still is as long as the request is: the bar's end moves with the used part's
       return place(bar, spanOf(start, start + (spent ?? Math.max(0, elapsed - start)), scale))
     })
-    const isFlat = request.entries.every(({ depth }) => depth === 0)
+    const isFlat = request.bars.every(([, , depth]) => depth === 0)
     this.#track.classList.toggle('flat', isFlat)
     const line = scale.deadline === undefined ? [] : [placeAt(make('div', 'deadline'), scale.deadline)]
     const over = positionOf(elapsed, scale) >= 100 ? [make('div', 'beyond', '›')] : []

@@ -1,4 +1,4 @@
-import type { EntryView, RequestView } from '../snapshot.ts'
+import type { EntryView, RequestView, WholeRequest } from '../snapshot.ts'
 
 /** How milliseconds lie on an axis; positions are 0 to 100. */
 export interface Scale {
@@ -21,7 +21,7 @@ export function rowScale({ deadlineAt }: RequestView, elapsed: number, fit: Fit)
 }
 
 /** For the waterfall of one request. */
-export function waterfallScale(request: RequestView, elapsed: number, fit: Fit): Scale {
+export function waterfallScale(request: WholeRequest, elapsed: number, fit: Fit): Scale {
   const { deadlineAt, entries } = request
   const latest = entries.reduce((end, entry) => Math.max(end, entry.start + (entry.spent ?? 0)), elapsed)
   const end = fit === 'budget' && deadlineAt !== null ? Math.max(deadlineAt, latest) : latest

@@ -21,9 +21,11 @@ export function table<T>(caption: string, columns: readonly Column<T>[], rows: r
     make(
       'tr',
       '',
-      ...columns.map(({ number, show }, index) => {
+      ...columns.map(({ title, number, show }, index) => {
         const cell = make(index === 0 ? 'th' : 'td', number === true ? 'number' : '', show(row))
         if (index === 0) cell.scope = 'row'
+        // for where the page is narrow and the head is not shown
+        cell.dataset['title'] = title
         return cell
       }),
     ),

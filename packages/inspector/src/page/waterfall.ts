@@ -1,4 +1,4 @@
-import type { EntryView, RequestView } from '../snapshot.ts'
+import type { EntryView, RequestView, WholeRequest } from '../snapshot.ts'
 import { cell, make, place, placeAt, setText, sign } from './dom.ts'
 import { duration, limit } from './format.ts'
 import { nameOf, verdictOf } from './outcomes.ts'
@@ -20,7 +20,7 @@ export class Waterfall {
   readonly #body = make('tbody')
   readonly #none = make('p', 'quiet none', 'No operations were noted in this request.')
   readonly #rows: WaterfallRow[] = []
-  #drawn: (WaterfallState & { readonly request: RequestView }) | undefined
+  #drawn: (WaterfallState & { readonly request: WholeRequest }) | undefined
 
   constructor(point: (index: number | undefined) => void) {
     const titles = columns.map((title) => columnHead(title, title.toLowerCase().replaceAll(' ', '-')))
@@ -37,7 +37,7 @@ export class Waterfall {
     this.#body.addEventListener('focusin', ({ target }) => point(indexOf(target)))
   }
 
-  render(request: RequestView, state: WaterfallState): void {
+  render(request: WholeRequest, state: WaterfallState): void {
     const drawn = this.#drawn
     const isSame = drawn?.request === request && drawn.fit === state.fit && drawn.pointed === state.pointed
     if (isSame && request.outcome !== null) return
@@ -52,7 +52,7 @@ export class Waterfall {
       if (row.element.parentNode === null) this.#body.append(row.element)
     }
     for (const row of this.#rows.splice(request.entries.length)) row.element.remove()
-    this.#none.hidden = request.entries.length > 0
+    this.#none.hidden = request.entries.length > 0 || request.changed === 0
   }
 }
 
@@ -97,7 +97,7 @@ class WaterfallRow {
     setText(this.#name, name === '' ? '(no name)' : name)
     this.#name.title = name
     this.#head.style.setProperty('--depth', String(Math.min(depth, 8)))
-    this.#head.replaceChildren(this.#name, ...(peer ? [make('span', 'tag', 'peer')] : []))
+    this.#head.replaceChildren(this.#name, ...(peer ? [' ', make('span', 'tag', 'peer')] : []))
     const word = outcome === null && !running ? 'left running' : nameOf(outcome)
     // our own codes say what the outcome says
     const isTold = code === null || verdict !== 'failed'
@@ -105,7 +105,7 @@ class WaterfallRow {
     label.title = label.textContent
     this.#outcome.replaceChildren(sign(verdict), label)
     setText(this.#left, limit(entry.remaining))
-    setText(this.#granted, limit(entry.granted))
+    setText(this.#granted, peer ? '–' : limit(entry.granted))
   }
 
   #draw(entry: EntryView, { elapsed, scale, ticks }: RowState): void {
@@ -113,7 +113,7 @@ class WaterfallRow {
     const verdict = verdictOf(entry.outcome)
     const lines = ticks.slice(1).map((tick) => placeAt(make('i', 'tick'), positionOf(tick, scale)))
     const parts = [
-      part(`granted${isOpen(bars.granted) ? ' open' : ''}`, bars.granted),
+      entry.peer ? [] : part(`granted${isOpen(bars.granted) ? ' open' : ''}`, bars.granted),
       part('reserve', bars.reserve),
       part(`spent ${verdict}${entry.peer ? ' of-peer' : ''}`, bars.spent),
       part('floor', bars.floor),
