@@ -134,7 +134,44 @@ describe.each(hosts)('the chat on $name', (host) => {
     expect(events.at(-1)).toMatchObject({ event: 'done', data: { complete: false, rung: 'gpt-5-mini' } })
   })
 
-  test('a user who leaves stops the model', async () => {
+  test('a user who stops stops the model', async () => {
+    await using chat = await chatOf(host, steadyTokens(100_000, 5))
+    const response = await fetch(`${chat.url}/chat`, { method: 'POST', headers, body })
+    const request = await chat.provider.nextRequest()
+    await request.sent(10)
+    const stopping = await fetch(`${chat.url}/chat?stream=${await streamIdOf(response)}`, {
+      method: 'DELETE',
+    })
+    expect(stopping.status).toBe(204)
+    expect(await request.closed).toMatchObject({ byClient: true })
+    expect(request.tokensSent).toBeLessThan(1_000)
+    expect(chat.provider.requests).toHaveLength(1)
+  })
+
+  test('a page that lost its connection comes back for the rest', async () => {
+    await using chat = await chatOf(host, steadyTokens(200, 5))
+    const controller = new AbortController()
+    const asked = { method: 'POST', headers, body, signal: controller.signal }
+    const id = await streamIdOf(await fetch(`${chat.url}/chat`, asked))
+    controller.abort()
+    const rest = await fetch(`${chat.url}/chat?stream=${id}`, { headers: { 'last-event-id': '1' } })
+    const events = eventsIn(await rest.text())
+    // what has come is the stream's own event, and perhaps tokens that nobody has noted
+    expect(events.filter(({ event }) => event === 'token')).toHaveLength(200)
+    expect(events.at(-1)).toMatchObject({ event: 'done', data: { rung: 'gpt-5', complete: true } })
+    expect(chat.provider.requests).toHaveLength(1)
+  })
+
+  test('serves the page', async () => {
+    await using chat = await chatOf(host, steadyTokens(1))
+    const response = await fetch(chat.url)
+    expect(response.headers.get('content-type')).toContain('text/html')
+    expect(await response.text()).toContain('<title>Chat</title>')
+  })
+})
+
+test('a user who leaves without a word stops the model when nobody has come back', async () => {
+  const leaving = hosts.map(async (host) => {
     await using chat = await chatOf(host, steadyTokens(100_000, 5))
     const controller = new AbortController()
     const reading = fetch(`${chat.url}/chat`, { method: 'POST', headers, body, signal: controller.signal })
@@ -143,7 +180,15 @@ describe.each(hosts)('the chat on $name', (host) => {
     await reading
     controller.abort()
     expect(await request.closed).toMatchObject({ byClient: true })
-    expect(request.tokensSent).toBeLessThan(1_000)
     expect(chat.provider.requests).toHaveLength(1)
   })
-})
+  await Promise.all(leaving)
+}, 60_000)
+
+/** The id that a stream begins with; its body is left to be read by others. */
+async function streamIdOf(response: Response): Promise<string> {
+  const reader = response.body?.getReader()
+  let text = ''
+  while (!text.includes('\n\n')) text += new TextDecoder().decode((await reader?.read())?.value)
+  return /"id":"([^"]+)"/.exec(text)?.[1] ?? 'none'
+}

@@ -1,13 +1,15 @@
 import { deadline, deadlineErrors } from '@timebudget/express'
 import { type AskModel, CostMeter, governedFetch, ladder, model, openaiChat, rule } from '@timebudget/llm'
-import { sse } from '@timebudget/sse'
+import { memoryResume, resumeStream, sse, stopStream } from '@timebudget/sse'
 import express, { type Express } from 'express'
+import { fileURLToPath } from 'node:url'
 import OpenAI from 'openai'
 
 interface Question {
   readonly question: string
 }
 
+const page = fileURLToPath(new URL('../dist/page.html', import.meta.url))
 const prices = { 'gpt-5': { input: 1.25, output: 10 }, 'gpt-5-mini': { input: 0.25, output: 2 } }
 
 /** A chat that always answers within its budget: by the big model, the small one, or a sentence of its own. */
@@ -27,20 +29,25 @@ export function chatApp(provider: { readonly baseURL: string; readonly apiKey: s
     { reserve: '200ms', feature: 'chat', cost },
   )
 
+  const streams = memoryResume({ grace: '10s' }) // how long a model goes on for a connection that was lost
   const app = express()
   app.use(deadline({ default: '18s', max: '60s' }), express.json())
   app.post('/chat', async (request, response) => {
+    const stream = sse(response, { resume: streams })
     const tokens = answers.stream(
       { question: String(request.body?.question) },
-      { tenant: request.get('x-tenant') },
+      { tenant: request.get('x-tenant'), deadline: stream.deadline },
     )
-    await sse(response).pipe(tokens, {
+    await stream.pipe(tokens, {
       done: async () => {
         const { text: _, ...answer } = await tokens.answer
         return answer
       },
     })
   })
+  app.get('/chat', (_request, response) => resumeStream(response, streams))
+  app.delete('/chat', (_request, response) => stopStream(response, streams))
+  app.get('/', (_request, response) => response.sendFile(page))
   app.get('/costs', (_request, response) => {
     response.type('text').send(cost.table())
   })

@@ -1,13 +1,15 @@
 import { deadline } from '@timebudget/fastify'
 import { type AskModel, CostMeter, governedFetch, ladder, model, openaiChat, rule } from '@timebudget/llm'
-import { sse } from '@timebudget/sse'
+import { memoryResume, resumeStream, sse, stopStream } from '@timebudget/sse'
 import fastify, { type FastifyInstance } from 'fastify'
+import { createReadStream } from 'node:fs'
 import OpenAI from 'openai'
 
 interface Question {
   readonly question: string
 }
 
+const page = new URL('../../chat-express/dist/page.html', import.meta.url)
 const prices = { 'gpt-5': { input: 1.25, output: 10 }, 'gpt-5-mini': { input: 0.25, output: 2 } }
 
 /** A chat that always answers within its budget: by the big model, the small one, or a sentence of its own. */
@@ -30,18 +32,24 @@ export async function chatApp(provider: {
     { reserve: '200ms', feature: 'chat', cost },
   )
 
+  const streams = memoryResume({ grace: '10s' }) // how long a model goes on for a connection that was lost
   const app = fastify()
   await app.register(deadline, { default: '18s', max: '60s' })
   app.post<{ Body: Question }>('/chat', async ({ body, headers }, reply) => {
     const tenant = headers['x-tenant']?.toString()
-    const tokens = answers.stream({ question: String(body.question) }, { tenant })
-    await sse(reply).pipe(tokens, {
+    const stream = sse(reply, { resume: streams })
+    const { deadline } = stream
+    const tokens = answers.stream({ question: String(body.question) }, { tenant, deadline })
+    await stream.pipe(tokens, {
       done: async () => {
         const { text: _, ...answer } = await tokens.answer
         return answer
       },
     })
   })
+  app.get('/chat', (_request, reply) => resumeStream(reply, streams))
+  app.delete('/chat', (_request, reply) => stopStream(reply, streams))
+  app.get('/', (_request, reply) => reply.type('text/html').send(createReadStream(page)))
   app.get('/costs', () => cost.table())
   return app
 }

@@ -1,14 +1,16 @@
 import { deadline } from '@timebudget/koa'
 import { type AskModel, CostMeter, governedFetch, ladder, model, openaiChat, rule } from '@timebudget/llm'
-import { sse } from '@timebudget/sse'
+import { memoryResume, resumeStream, sse, stopStream } from '@timebudget/sse'
 import Koa from 'koa'
 import OpenAI from 'openai'
+import { createReadStream } from 'node:fs'
 import { json } from 'node:stream/consumers'
 
 interface Question {
   readonly question: string
 }
 
+const page = new URL('../../chat-express/dist/page.html', import.meta.url)
 const prices = { 'gpt-5': { input: 1.25, output: 10 }, 'gpt-5-mini': { input: 0.25, output: 2 } }
 
 /** A chat that always answers within its budget: by the big model, the small one, or a sentence of its own. */
@@ -28,16 +30,20 @@ export function chatApp(provider: { readonly baseURL: string; readonly apiKey: s
     { reserve: '200ms', feature: 'chat', cost },
   )
 
+  const streams = memoryResume({ grace: '10s' }) // how long a model goes on for a connection that was lost
   const app = new Koa()
   app.use(deadline({ default: '18s', max: '60s' }))
   app.use(async (context, next) => {
-    if (context.method !== 'POST' || context.path !== '/chat') return next()
+    if (context.path !== '/chat') return next()
+    if (context.method === 'GET') return resumeStream(context, streams)
+    if (context.method === 'DELETE') return stopStream(context, streams)
     const { question } = (await json(context.req)) as Question
+    const stream = sse(context, { resume: streams })
     const tokens = answers.stream(
       { question: String(question) },
-      { tenant: context.get('x-tenant') || undefined },
+      { tenant: context.get('x-tenant') || undefined, deadline: stream.deadline },
     )
-    await sse(context).pipe(tokens, {
+    await stream.pipe(tokens, {
       done: async () => {
         const { text: _, ...answer } = await tokens.answer
         return answer
@@ -46,6 +52,9 @@ export function chatApp(provider: { readonly baseURL: string; readonly apiKey: s
   })
   app.use((context) => {
     if (context.path === '/costs') context.body = cost.table()
+    if (context.path !== '/') return
+    context.type = 'html'
+    context.body = createReadStream(page)
   })
   return app
 }

@@ -1,10 +1,9 @@
-import { once } from 'node:events'
 import type { IncomingMessage, ServerResponse } from 'node:http'
-import { connect, createServer, type Socket } from 'node:net'
 import { build } from 'esbuild'
 import { type Browser, chromium, type Page } from 'playwright-core'
 import { afterAll, expect, test, type TestContext, vi } from 'vitest'
 import { withDeadline } from '@timebudget/core/server'
+import { networkTo } from '../../../test/support/cuttable-network.ts'
 import { findProgram, requireOrSkip } from '../../../test/support/requirements.ts'
 import { memoryResume, resumeStream, sse, type StreamOptions, stopStream } from '../src/index.ts'
 import { aborted, listen, onEnd, pause, type Signal, signal } from './support/server.ts'
@@ -224,6 +223,7 @@ test('a network that is cut and comes back loses and doubles no token, and stopp
     return answer(response)
   })
   const network = await networkTo(Number(new URL(url).port))
+  onEnd(() => network.close())
   await page.goto(network.url)
   await ask(page)
   await shows(page, /word 5/)
@@ -238,38 +238,3 @@ test('a network that is cut and comes back loses and doubles no token, and stopp
   expect(methods[0]).toBe('POST')
   expect(new Set(methods.slice(1))).toEqual(new Set(['GET', 'DELETE']))
 })
-
-/** A network between the browser and a server that can fail. */
-async function networkTo(port: number): Promise<{ url: string; cut(): void; restore(): void }> {
-  let isCut = false
-  const sockets = new Set<Socket>()
-  const proxy = createServer((near) => {
-    if (isCut) return void near.resetAndDestroy()
-    const far = connect(port, '127.0.0.1')
-    for (const [socket, other] of [
-      [near, far],
-      [far, near],
-    ] as const) {
-      sockets.add(socket)
-      socket.on('error', () => {}).on('close', () => other.destroy())
-      socket.pipe(other)
-    }
-  }).listen(0, '127.0.0.1')
-  await once(proxy, 'listening')
-  onEnd(() => {
-    for (const socket of sockets) socket.destroy()
-    proxy.close()
-  })
-  const { port: own } = proxy.address() as { port: number }
-  return {
-    url: `http://127.0.0.1:${own}`,
-    cut() {
-      isCut = true
-      for (const socket of sockets) socket.destroy()
-      sockets.clear()
-    },
-    restore() {
-      isCut = false
-    },
-  }
-}
