@@ -2,7 +2,7 @@ import { readFileSync } from 'node:fs'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { findProgram, requireOrSkip } from '../support/requirements.ts'
 import { exportedLabels, expressionsOf, expressionsOfRules, selectedBy } from './exported.ts'
-import { meteredService, type MeteredService, provokeEverything } from './metered-service.ts'
+import { meteredService, type MeteredService, provokeEverything, sdkLines } from './metered-service.ts'
 import { startPrometheus } from './prometheus-server.ts'
 
 const dashboard = JSON.parse(
@@ -16,7 +16,7 @@ let service: MeteredService
 beforeAll(async () => {
   service = await meteredService()
   await provokeEverything(service)
-})
+}, 60_000)
 afterAll(() => service.stop())
 
 describe('the dashboard and the alert rules', () => {
@@ -51,20 +51,26 @@ describe('the dashboard and the alert rules', () => {
     for (const [, expression] of [...panels, ...alerts]) expect(selectedBy(expression)).not.toEqual([])
   })
 
-  test('use no metric and no label that is not exported', async () => {
-    const exported = exportedLabels(await service.metrics())
-    const missing = [...panels, ...alerts].flatMap(([title, expression]) =>
-      selectedBy(expression).flatMap(({ metric, labels }) => {
-        const found = [...exported].filter(([name]) => metric.test(name))
-        if (found.length === 0) return [`${title}: ${metric.source}`]
-        const known = new Set(found.flatMap(([, each]) => [...each]))
-        return labels
-          .filter((label) => !known.has(label))
-          .map((label) => `${title}: ${metric.source} has no ${label}`)
-      }),
-    )
-    expect(missing).toEqual([])
-  })
+  test.for(sdkLines)(
+    'use no metric and no label that OpenTelemetry $line does not export',
+    { timeout: 60_000 },
+    async ({ start }, context) => {
+      await using other = await start(context)
+      await provokeEverything(other)
+      const exported = exportedLabels(await other.metrics())
+      const missing = [...panels, ...alerts].flatMap(([title, expression]) =>
+        selectedBy(expression).flatMap(({ metric, labels }) => {
+          const found = [...exported].filter(([name]) => metric.test(name))
+          if (found.length === 0) return [`${title}: ${metric.source}`]
+          const known = new Set(found.flatMap(([, each]) => [...each]))
+          return labels
+            .filter((label) => !known.has(label))
+            .map((label) => `${title}: ${metric.source} has no ${label}`)
+        }),
+      )
+      expect(missing).toEqual([])
+    },
+  )
 
   test('of panels, none is empty in Grafana once everything has happened', async (context) => {
     const program = requireOrSkip(context, findProgram('prometheus'), 'apt-get install prometheus')

@@ -37,6 +37,9 @@ app.use(deadline({ default: '5s' }))
 app.get('/work', async (_request, response) => {
   response.send(await operation('retrieve', {}, () => pause(20, 'found')))
 })
+app.get('/named', async ({ query }, response) => {
+  response.send(await operation(query.name, {}, () => 'done'))
+})
 app.get('/hangs', () => operation('generate', {}, () => new Promise(() => undefined)).catch(() => undefined))
 app.get('/deaf', async (_request, response) => {
   const deaf = pause(150)

@@ -1,13 +1,16 @@
 import { fork } from 'node:child_process'
 import { once } from 'node:events'
+import { existsSync } from 'node:fs'
 import { get, request } from 'node:http'
 import { fileURLToPath } from 'node:url'
 import type { MetricsOptions } from '@timebudget/otel'
+import { nodeMatrix } from '../support/node-matrix.ts'
+import { requireOrSkip } from '../support/requirements.ts'
 
 const root = fileURLToPath(new URL('../../', import.meta.url))
 
 /** Where the line of OpenTelemetry's SDK is that needs Node 22.15. */
-export const newerSdk: string = `${root}node_modules/.cache/timebudget-otel3`
+const newerSdk = `${root}node_modules/.cache/timebudget-otel3`
 
 /** How a service is started. */
 export interface MeteredOptions {
@@ -99,3 +102,22 @@ export async function provokeEverything(service: MeteredService): Promise<void> 
   for (const model of ['quick', 'silent', 'stalls']) await service.call(`/ask/${model}`)
   await service.call('/resilience', {}, 'POST')
 }
+
+/** The SDK's two lines, the newer one on a Node that it runs on. */
+export const sdkLines: ReadonlyArray<{
+  readonly line: string
+  start(context: { skip(note: string): never }): Promise<MeteredService>
+}> = [
+  { line: '2.12 and 0.223', start: () => meteredService() },
+  {
+    line: '3.1 and 0.301',
+    start: (context: { skip(note: string): never }) => {
+      const node = nodeMatrix().find(({ version }) => version.startsWith('24.'))?.path
+      requireOrSkip(context, existsSync(newerSdk) || undefined, 'node scripts/install-apart.mjs')
+      return meteredService({
+        node: requireOrSkip(context, node, 'node scripts/install-node-matrix.mjs'),
+        sdk: newerSdk,
+      })
+    },
+  },
+]

@@ -8,6 +8,7 @@ import {
 import { latenessBuckets, requestBuckets } from './bucket-metrics.ts'
 import type { Recording } from './listening-metrics.ts'
 import { metricLabels, metricNames } from './metric-names.ts'
+import { lastName } from './work-metrics.ts'
 
 /** Operations: how long they took, how they ended, what was left when they began, and how soon they end once nobody waits. */
 export function recordOperations({ meter, names, listen }: Recording): void {
@@ -38,7 +39,7 @@ export function recordOperations({ meter, names, listen }: Recording): void {
   })
   listen(workLate, ({ kind, operation = '', deadline, lateBy }) => {
     if (kind !== 'operation' || deadline.reason?.outcome !== 'client_closed') return
-    const name = operations.of(operation.slice(operation.lastIndexOf('.') + 1))
+    const name = operations.of(lastName(operation))
     cancellation(lateBy, { [metricLabels.operation]: name, [metricLabels.ended]: 'work' })
   })
 }

@@ -6,7 +6,7 @@ import { metricLabels, metricNames } from './metric-names.ts'
 const kinds = ['request', 'operation', 'answer'] as const
 
 /** Work: how much there was, how much of it was for nobody, and how long it goes on when it should have ended. */
-export function recordWork({ meter, listen }: Recording): void {
+export function recordWork({ meter, names, listen }: Recording): void {
   const late = meter.duration(metricNames.lateWork, {
     description: 'How long after its end work came to a result that nobody gets.',
     buckets: requestBuckets,
@@ -29,12 +29,20 @@ export function recordWork({ meter, listen }: Recording): void {
     work(elapsed / 1000, attributes)
     if (isForNobody(outcome)) wasted(elapsed / 1000, attributes)
   })
-  listen(workLate, ({ kind, lateBy }) => {
+  const operations = names()
+  listen(workLate, ({ kind, operation, lateBy }) => {
     const attributes = { [metricLabels.workKind]: kind }
-    late(lateBy, attributes)
+    const name =
+      operation === undefined ? {} : { [metricLabels.operation]: operations.of(lastName(operation)) }
+    late(lateBy, { ...attributes, ...name })
     work(lateBy / 1000, attributes)
     wasted(lateBy / 1000, attributes)
   })
+}
+
+/** The operation's own name, of those from the outermost one to it. */
+export function lastName(path: string): string {
+  return path.slice(path.lastIndexOf('.') + 1)
 }
 
 /** Whether the client had gone or given up by then. */

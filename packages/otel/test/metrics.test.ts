@@ -1,4 +1,5 @@
 import { once } from 'node:events'
+import { readFileSync } from 'node:fs'
 import { createServer, get, type IncomingMessage, request as httpRequest, type Server } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { metrics } from '@opentelemetry/api'
@@ -18,6 +19,7 @@ import {
 import { type RequestListener, type ServerOptions, withDeadline } from '@timebudget/core/server'
 import { afterEach, describe, expect, test, vi } from 'vitest'
 import { recordMetrics } from '../src/index.ts'
+import { metricLabels, metricNames } from '../src/metric-names.ts'
 import { metered } from './metered.ts'
 
 const servers: Server[] = []
@@ -370,6 +372,12 @@ describe('recordMetrics', () => {
     for (const channel of [requestStarted, requestFinished, operationFinished, workLate, skewMeasured])
       expect([channel.name, channel.observed]).toEqual([channel.name, false])
     expect(defineEvent('timebudget:llm.call.finished').observed).toBe(false)
+  })
+
+  test('is documented, metric by metric and attribute by attribute', () => {
+    const docs = readFileSync(new URL('../../../docs/telemetry.md', import.meta.url), 'utf8')
+    const ours = [...Object.values(metricNames), ...Object.values(metricLabels)]
+    for (const name of ours) expect(docs).toContain(`\`${name.slice('deadline.'.length)}\``)
   })
 
   test('hurts nobody when an instrument fails, and says so once', async () => {
