@@ -26,6 +26,7 @@ requestFinished.subscribe(({ outcome, status, elapsed, deadline }) =>
 /** What every framework's handler does. */
 async function work(path) {
   if (path === '/hang' && next === undefined) return new Promise(() => {})
+  if (path === '/quick') return operation('quick', {}, async () => 'done')
   await operation(
     'prepare',
     { timeout: '1s', floor: '5ms' },
