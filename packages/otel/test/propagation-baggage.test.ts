@@ -178,6 +178,14 @@ test('ours is added to a baggage that the user wrote himself', async () => {
   ])
 })
 
+test('ours is not added to one that is full', async () => {
+  await using next = await recordingServer()
+  using _propagator = new DeadlinePropagator({ service: 'here' })
+  const full = Array.from({ length: 178 }, (_, index) => `k${index}=v`).join(',')
+  await runWithDeadline(Deadline.after(3_000), () => fetch(next.url, { headers: { baggage: full } }))
+  expect(next.values('/', 'baggage')).toEqual([full])
+})
+
 test('what came in about a budget is injected nowhere, since nobody knows where that goes', () => {
   using propagator = new DeadlinePropagator()
   const active = propagation.setBaggage(
