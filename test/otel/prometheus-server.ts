@@ -53,7 +53,7 @@ export async function startPrometheus(
   // JSON is YAML
   writeFileSync(join(folder, 'prometheus.yml'), JSON.stringify(config))
   if (rules !== undefined) writeFileSync(join(folder, 'rules.yml'), rules)
-  const [first = program, ...rest] = [
+  const [first, ...rest] = [
     ...dyingWithUs(),
     program,
     `--config.file=${join(folder, 'prometheus.yml')}`,
