@@ -1,5 +1,6 @@
 import { once } from 'node:events'
 import { createServer as createTlsServer } from 'node:https'
+import { createSecureContext } from 'node:tls'
 import { setTimeout as wait } from 'node:timers/promises'
 import { operation } from '@timebudget/core'
 import { deadline } from '@timebudget/express'
@@ -294,7 +295,11 @@ describe('hostile answers', () => {
   })
 
   function problem(body: object): string {
-    const json = JSON.stringify(body)
+    // the bytes are sent one by one: what has no place in Latin-1 has to be escaped
+    const json = JSON.stringify(body).replace(
+      /[^ -~]/g,
+      (character) => `\\u${character.charCodeAt(0).toString(16).padStart(4, '0')}`,
+    )
     return `HTTP/1.1 504 x\r\nX-Deadline-Outcome: shed\r\ncontent-length: ${Buffer.byteLength(json)}\r\n\r\n${json}`
   }
 })
@@ -393,6 +398,23 @@ test('a certificate that nobody vouches for is taken with --insecure alone', asy
     printed: expect.stringContaining('DEPTH_ZERO_SELF_SIGNED_CERT'),
   })
   expect(await runBin(['probe', '--insecure', url])).toMatchObject({ exitCode: 0 })
+})
+
+test('what is left is said once the connection is secure, not before', async () => {
+  let told: string | undefined
+  const server = createTlsServer(
+    {
+      ...selfSigned,
+      SNICallback: (_name, done) => void setTimeout(() => done(null, createSecureContext(selfSigned)), 300),
+    },
+    (request, response) => {
+      told = String(request.headers['x-request-timeout-ms'])
+      response.end()
+    },
+  )
+  const { port } = new URL(await listen(server))
+  await runBin(['probe', '--insecure', '--budget', '5s', `https://localhost:${port}`])
+  expect(Number(told)).toBeLessThanOrEqual(4700)
 })
 
 describe('the picture', () => {

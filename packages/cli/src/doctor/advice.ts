@@ -106,11 +106,7 @@ export const everyAdvice: Readonly<Record<AdviceName, Advice>> = {
   },
   notEarliest: {
     say: 'Of several deadlines the earliest must count, or a header added on the way makes a budget longer. Look for a proxy that keeps only the first or last of repeated headers.',
-    code: [
-      {
-        line: "app.use(deadline({ accept: ['x-request-deadline', 'x-request-timeout-ms', 'grpc-timeout'] }))",
-      },
-    ],
+    code: [{ line: 'app.use(deadline())', note: '// without accept it reads all of them' }],
     more: 'docs/cli.md#is-not-talked-into-more-time',
   },
   clock: {
