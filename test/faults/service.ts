@@ -24,6 +24,14 @@ export interface ServiceSettings {
   readonly grace?: number
 }
 
+/** What leaning.mjs is started with. */
+interface LeaningSettings {
+  /** The port of its Redis. */
+  readonly redis: number
+}
+
+type Settings = ServiceSettings | LeaningSettings
+
 /** How its process is run. */
 export interface ServiceRun {
   readonly script?: string
@@ -41,7 +49,7 @@ export class Service {
   readonly ended: Promise<number | string>
   readonly #waiting = new Set<() => void>()
 
-  private constructor(settings: object, run: ServiceRun) {
+  private constructor(settings: Settings, run: ServiceRun) {
     const script = fileURLToPath(new URL(run.script ?? 'hop.mjs', import.meta.url))
     const [program = '', ...rest] = [
       // unlike another signal, SIGKILL ends a frozen process too
@@ -61,7 +69,7 @@ export class Service {
   }
 
   /** Starts it and waits until it listens. */
-  static async start(settings: ServiceSettings, run: ServiceRun = {}): Promise<Service> {
+  static async start(settings: Settings, run: ServiceRun = {}): Promise<Service> {
     const service = new Service(settings, run)
     const early = service.ended.then((how) => {
       throw new Error(`the service ended at once: ${how}`)
