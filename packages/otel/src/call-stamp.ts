@@ -52,8 +52,14 @@ export class CallStamp {
   }
 
   #inject(call: OutgoingCall, deadline: Deadline): void {
-    for (const [name, value] of liveHeaders(deadline, this.#options.emit)) call.setHeader(name, value)
-    deadlineSent.publish(() => ({ deadline, host: call.url.host, sent: true }))
+    const headers = [...liveHeaders(deadline, this.#options.emit)]
+    for (const [name, value] of headers) call.setHeader(name, value)
+    const [first] = headers
+    if (first === undefined || !deadlineSent.observed) return
+    // a client of ours that writes after this has replaced it by then, and says itself what it sends
+    process.nextTick(() => {
+      if (call.holds(...first)) deadlineSent.publish(() => ({ deadline, host: call.url.host, sent: true }))
+    })
   }
 
   #tell(call: OutgoingCall, deadline: Deadline): void {

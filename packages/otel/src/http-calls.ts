@@ -74,4 +74,9 @@ class HttpCall implements OutgoingCall {
   setHeader(name: string, value: string | readonly string[]): void {
     this.#request.setHeader(name, value)
   }
+
+  holds(name: string, value: readonly string[]): boolean {
+    const held: unknown = this.#request.getHeader(name)
+    return held === value
+  }
 }

@@ -8,6 +8,8 @@ export interface OutgoingCall {
   header(name: string): string | undefined
   /** A list is read as the headers leave. */
   setHeader(name: string, value: string | readonly string[]): void
+  /** Whether a header still is this very list. */
+  holds(name: string, value: readonly string[]): boolean
 }
 
 /** Is told of each call. */

@@ -53,6 +53,10 @@ class UndiciCall implements OutgoingCall {
     else this.#headers[index + 1] = value
   }
 
+  holds(name: string, value: readonly string[]): boolean {
+    return this.#headers[this.#indexOf(name) + 1] === value
+  }
+
   /** Even places hold names; a value may look like one. */
   #indexOf(name: string): number {
     return this.#headers.findIndex((text, index) => index % 2 === 0 && String(text).toLowerCase() === name)

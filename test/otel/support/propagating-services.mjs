@@ -6,7 +6,7 @@ import { createRequire } from 'node:module'
 import { fetch as governedFetch } from '@timebudget/clients/fetch'
 import { request as governedRequest } from '@timebudget/clients/node-http'
 import { deadlineInterceptor } from '@timebudget/clients/undici'
-import { currentDeadline, detach } from '@timebudget/core'
+import { currentDeadline, deadlineSent, detach } from '@timebudget/core'
 import { withDeadline } from '@timebudget/core/server'
 
 const { frameworks, upstream } = JSON.parse(process.argv[2])
@@ -126,6 +126,7 @@ const servers = {
   },
 }
 
+deadlineSent.subscribe(({ host, sent }) => report('sent', { host, sent }))
 process.on('warning', ({ message }) => report('warned', { message }))
 process.on('uncaughtException', (error) => report('crashed', { message: error.message }))
 process.on('unhandledRejection', (error) => report('crashed', { message: String(error) }))
