@@ -130,6 +130,27 @@ describe('Express, Koa and Fastify in processes of their own, started with --imp
   })
 })
 
+test('spans of middleware, which frameworks have instrumentations for, leave the facts to the span of the request', async () => {
+  const receiver = await otlpReceiver()
+  const telemetry = new URL('support/framework-telemetry.mjs', import.meta.url).href
+  const chain = await tracedChain({ env: exporting(receiver.url), imports: [telemetry] })
+
+  await (await fetch(entryOf(chain).url, { headers: { 'x-request-timeout-ms': '8000' } })).text()
+
+  const spans = await receiver.until((come) => come.filter(isServer).length === 3)
+  const middleware = spans.filter(
+    ({ attributes }) => 'koa.type' in attributes || 'express.type' in attributes,
+  )
+  expect(middleware.length).toBeGreaterThan(0)
+  for (const framework of frameworks) {
+    const facts = spans.filter(
+      ({ service, attributes }) => service === framework && 'deadline.budget.limit_ms' in attributes,
+    )
+    expect(facts.map(isServer)).toEqual([true])
+  }
+  expect(new Set(spans.map(({ traceId }) => traceId)).size).toBe(1)
+})
+
 test('an exporter sends no deadline and makes no spans of its own exports', async () => {
   const receiver = await otlpReceiver()
   const service = await TracedService.start({ framework: 'node', env: exporting(receiver.url) })

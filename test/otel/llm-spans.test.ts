@@ -63,7 +63,8 @@ const rung = (name: string, profile: ProfileChoice): Rung<Question> =>
 function spanOf(name: string): ReadableSpan {
   const spans = exporter.getFinishedSpans()
   const found = spans.find((span) => span.name === name)
-  if (found === undefined) throw new Error(`no span is called ${name}: ${spans.map((span) => span.name)}`)
+  if (found === undefined)
+    throw new Error(`no span is called ${name}: ${spans.map((span) => span.name).join(', ')}`)
   return found
 }
 

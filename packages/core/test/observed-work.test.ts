@@ -67,7 +67,7 @@ describe('an observer that runs the work of operations inside a context of its o
   test.each(Object.keys(harmful))('hurts nobody where it %s', async (how) => {
     vi.spyOn(process, 'emitWarning').mockImplementation(() => {})
     wrapWorkIn(harmful[how] ?? (() => {}))
-    const work = vi.fn(async () => 42)
+    const work = vi.fn<() => Promise<number>>(async () => 42)
 
     await expect(operation('retrieve', { timeout: '1s' }, work)).resolves.toBe(42)
 

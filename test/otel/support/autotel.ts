@@ -15,13 +15,10 @@ export interface StoredSpan {
   readonly tags: Readonly<Record<string, unknown>>
 }
 
+const root = fileURLToPath(new URL('../../../', import.meta.url))
+
 /** Where autotel-mcp is, an OTLP receiver of somebody else's that answers over the Model Context Protocol. */
-export const autotelProgram: string = fileURLToPath(
-  new URL(
-    '../../../node_modules/.cache/timebudget-autotel/node_modules/autotel-mcp/bin/autotel-mcp',
-    import.meta.url,
-  ),
-)
+export const autotelProgram: string = `${root}node_modules/.cache/timebudget-autotel/node_modules/autotel-mcp/bin/autotel-mcp`
 
 interface Answer {
   readonly id?: number

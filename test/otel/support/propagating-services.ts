@@ -5,8 +5,8 @@ import { fileURLToPath } from 'node:url'
 export interface Telemetry {
   /** 2: the line of the SDK for Node 20; 3: that for Node 22.15. */
   readonly line?: 2 | 3
-  /** A whole NodeSDK, or less. */
-  readonly sdk?: 'node' | 'instrumentations' | 'propagator'
+  /** A whole NodeSDK, one that has nothing to export to, or less. */
+  readonly sdk?: 'node' | 'silent' | 'instrumentations' | 'propagator'
   readonly express?: 'express' | 'express-57'
   /** Registers the instrumentations twice. */
   readonly twice?: boolean
@@ -58,6 +58,7 @@ export class PropagatingChain implements Disposable {
       execArgv: ['--import', new URL('propagating-telemetry.mjs', import.meta.url).href],
       env: {
         ...inherited,
+        OTEL_TRACES_EXPORTER: 'none',
         OTEL_METRICS_EXPORTER: 'none',
         OTEL_LOGS_EXPORTER: 'none',
         PROPAGATING: JSON.stringify(telemetry),

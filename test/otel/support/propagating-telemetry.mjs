@@ -78,12 +78,12 @@ function exporting() {
 
 const propagator = new DeadlinePropagator(options)
 if (sdk === 'propagator') propagation.setGlobalPropagator(propagator)
-if (sdk === 'node') {
+if (sdk === 'node' || sdk === 'silent') {
   const { NodeSDK } = require('@opentelemetry/sdk-node')
   new NodeSDK({
     textMapPropagator: propagator,
     instrumentations: instrumentations(),
-    spanProcessors: [spans, ...exporting()],
+    ...(sdk === 'silent' ? {} : { spanProcessors: [spans, ...exporting()] }),
   }).start()
 }
 if (sdk === 'instrumentations') {

@@ -1,3 +1,4 @@
+import type { Server } from 'node:http'
 import { createRequire } from 'node:module'
 import type { AddressInfo } from 'node:net'
 import { context, propagation, trace } from '@opentelemetry/api'
@@ -14,7 +15,11 @@ import { onTestFinished } from 'vitest'
 
 // OpenTelemetry's own, which makes the spans of requests: a module is instrumented when it is required
 const instrumentation = new HttpInstrumentation()
-const http: typeof import('node:http') = createRequire(import.meta.url)('node:http')
+const { createServer }: Http = createRequire(import.meta.url)('node:http')
+
+interface Http {
+  createServer(listener: Parameters<typeof withDeadline>[0]): Server
+}
 
 /** The spans that a test's own SDK has ended, by name and as a whole. */
 export interface Traced {
@@ -43,8 +48,7 @@ export function traced(...processors: SpanProcessor[]): Traced {
     spans,
     named(name) {
       const found = spans().find((span) => span.name === name)
-      if (found === undefined)
-        throw new Error(`no span is called ${name}: ${spans().map((span) => span.name)}`)
+      if (found === undefined) throw new Error(`no span is called ${name}: ${namesOf(spans())}`)
       return found
     },
   }
@@ -55,13 +59,17 @@ export async function serve(
   listener: Parameters<typeof withDeadline>[0],
   options?: ServerOptions,
 ): Promise<string> {
-  const server = http.createServer(withDeadline(listener, options))
+  const server = createServer(withDeadline(listener, options))
   await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve))
   onTestFinished(() => {
     server.closeAllConnections()
     server.close()
   })
   return `http://127.0.0.1:${(server.address() as AddressInfo).port}`
+}
+
+function namesOf(spans: readonly ReadableSpan[]): string {
+  return spans.map(({ name }) => name).join(', ')
 }
 
 /** Settles with a span of this name, which ends a moment after its request is answered. */
@@ -72,7 +80,7 @@ export async function endOf({ spans }: Traced, name: string): Promise<ReadableSp
     if (found !== undefined) return found
     await new Promise(setImmediate)
   }
-  throw new Error(`no span called ${name} ended in 5 s: ${spans().map((span) => span.name)}`)
+  throw new Error(`no span called ${name} ended in 5 s: ${namesOf(spans())}`)
 }
 
 /** A promise and what settles it. */
