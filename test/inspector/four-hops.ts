@@ -50,7 +50,10 @@ async function startSearch(rank: string): Promise<string> {
   await app.register(fastifyDeadline)
   app.get('/', async () => {
     await operation('embed', { timeout: '200ms' }, () => pause(30))
-    const vectors = operation('vectors', { timeout: '60ms' }, () => pause(400)).catch(() => 'no vectors')
+    const vectors = operation('vectors', { timeout: '60ms' }, async () => {
+      await pause(400)
+      return 'vectors'
+    }).catch(() => 'no vectors')
     const ranked = await operation('rerank', { timeout: '500ms' }, async () => (await fetch(rank)).text())
     return `${ranked}, ${await vectors}`
   })

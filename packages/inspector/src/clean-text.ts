@@ -1,9 +1,8 @@
 /** What is kept of a name that comes from a user's code or from a peer. */
 export const longestName = 96
 
-// C0 and C1, and what turns the direction of text or hides in it: a name must not look like another one
-const unseen =
-  /[\u0000-\u001f\u007f-\u009f\u00ad\u061c\u200b-\u200f\u2028-\u202e\u2060-\u206f\ufeff\ufff9-\ufffb]/g
+// control and format characters, line and paragraph ends: a name must not look like another one
+const unseen = /[\p{Cc}\p{Cf}\p{Zl}\p{Zp}]/gu
 
 /** A text as it may be shown, of at most so many characters; what nobody could see becomes `�`. */
 export function cleanText(text: unknown, longest: number = longestName): string {

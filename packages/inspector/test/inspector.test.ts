@@ -198,7 +198,7 @@ test('all of one request is told where it is asked for', async () => {
     path: '/limited',
     entries: [
       { name: 'rerank', outcome: 'operation_timeout', granted: 120, code: 'OPERATION_TIMEOUT' },
-      { name: 'generate', outcome: 'short_circuited', floor: 5_000 },
+      { name: 'generate', outcome: 'short_circuited', floor: 3_600_000 },
       { name: 'price', outcome: 'error', code: null },
     ],
   })

@@ -83,7 +83,7 @@ const kinds: Readonly<Record<string, Handler>> = {
   },
   async '/limited'() {
     await operation('rerank', { timeout: '120ms' }, take(5_000)).catch(() => {})
-    await operation('generate', { floor: '5s' }, take(10)).catch(() => {})
+    await operation('generate', { floor: '1h' }, take(10)).catch(() => {})
     await operation('price', {}, () => Promise.reject(new TypeError('no'))).catch(() => {})
     return 'did without'
   },
