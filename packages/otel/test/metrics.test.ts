@@ -230,7 +230,8 @@ describe('operations', () => {
     const route = withDeadline(
       () => {
         entered.resolve()
-        return operation('generate', {}, () => new Promise(() => undefined)).catch(() => undefined)
+        const inner = (): Promise<unknown> => operation('inner', {}, () => new Promise(() => undefined))
+        return operation('generate', { timeout: '3.6s' }, inner).catch(() => undefined)
       },
       { default: '4s' },
     )
@@ -244,6 +245,9 @@ describe('operations', () => {
     await entered.promise
     leaving.destroy()
     await finished
+    // of what stands under a shorter deadline still nothing is known
+    const series = (await recorded.series('deadline.cancellation.duration')) ?? []
+    expect(series.map(([attributes]) => attributes['deadline.operation'])).toEqual(['generate'])
     const latency = await recorded.histogram('deadline.cancellation.duration')
     expect(latency?.count).toBe(1)
     expect(latency?.sum).toBeLessThan(0.3)
@@ -372,6 +376,25 @@ describe('recordMetrics', () => {
     for (const channel of [requestStarted, requestFinished, operationFinished, workLate, skewMeasured])
       expect([channel.name, channel.observed]).toEqual([channel.name, false])
     expect(defineEvent('timebudget:llm.call.finished').observed).toBe(false)
+  })
+
+  test('asks nothing any more once it is stopped', () => {
+    const asked = new Set<unknown>()
+    const { meter, ...recorded } = metered()
+    recorded.stop()
+    const watched = new Proxy(meter, {
+      get: (target, name) =>
+        name === 'createObservableGauge'
+          ? () => ({
+              addCallback: (callback: unknown) => asked.add(callback),
+              removeCallback: (callback: unknown) => asked.delete(callback),
+            })
+          : Reflect.get(target, name, target).bind(target),
+    })
+    const stop = recordMetrics(watched)
+    expect(asked.size).toBe(1)
+    stop()
+    expect(asked.size).toBe(0)
   })
 
   test('is documented, metric by metric and attribute by attribute', () => {
