@@ -146,6 +146,19 @@ test.for(lines)(
   },
 )
 
+test('an SDK without exporter reads and writes all the same', async () => {
+  using chain = await start({ frameworks: ['koa'], telemetry: { sdk: 'silent', options: { inject } } })
+  const headers = {
+    'x-request-timeout-ms': '9000',
+    baggage: 'deadline.total_ms=20000,deadline.origin=gateway,deadline.hop=1,user=7',
+  }
+  await (await fetch(new URL('/http/silent', chain.url), { headers })).text()
+  expectDeadlineOnce('/http/silent')
+  expect(received('/http/silent', 'baggage')).toEqual([
+    'user=7,deadline.total_ms=20000,deadline.origin=gateway,deadline.hop=2',
+  ])
+})
+
 test('with two copies of the API of OpenTelemetry it says so, and the application works on without it', async (context) => {
   const newer = nodeMatrix().find(({ version, path }) => version.startsWith('22.') && path !== undefined)
   const node = requireOrSkip(context, newer?.path, 'node scripts/install-node-matrix.mjs')
