@@ -1,5 +1,5 @@
 import { context, propagation } from '@opentelemetry/api'
-import { currentDeadline, type Deadline, deadlineSent } from '@timebudget/core'
+import { currentDeadline, type Deadline, deadlineSent, type DeadlineSent } from '@timebudget/core'
 import { isApiShared } from './api-copies.ts'
 import { hasRoomFor } from './baggage-room.ts'
 import { budgetBaggageIn, formatBudgetBaggage, hasBudgetBaggage } from './budget-baggage.ts'
@@ -37,12 +37,14 @@ export class CallStamp {
   }
 
   #write(call: OutgoingCall, deadline: Deadline): void {
-    const injects = this.#options.injectsInto(call.url) && !this.#isCarrying(call)
-    const tells = this.#carriesBaggage && this.#options.trusts(call.url)
+    const { url } = call
+    if (url === undefined) return
+    const injects = this.#options.injectsInto(url) && !this.#isCarrying(call)
+    const tells = this.#carriesBaggage && this.#options.trusts(url)
     if (!injects && !tells) return
     // an exporter's request is made in the context of some request, whose deadline is not its own
     if (!isApiShared() || isTracingSuppressed(context.active()) || !call.isInCallersContext) return
-    if (injects) this.#inject(call, deadline)
+    if (injects) this.#inject(call, { deadline, host: url.host })
     if (tells) this.#tell(call, deadline)
   }
 
@@ -51,14 +53,14 @@ export class CallStamp {
     return this.#headerNames.some((name) => call.header(name) !== undefined)
   }
 
-  #inject(call: OutgoingCall, deadline: Deadline): void {
+  #inject(call: OutgoingCall, { deadline, host }: Omit<DeadlineSent, 'sent'>): void {
     const headers = [...liveHeaders(deadline, this.#options.emit)]
     for (const [name, value] of headers) call.setHeader(name, value)
     const [first] = headers
     if (first === undefined || !deadlineSent.observed) return
     // a client of ours that writes after this has replaced it by then, and says itself what it sends
     process.nextTick(() => {
-      if (call.holds(...first)) deadlineSent.publish(() => ({ deadline, host: call.url.host, sent: true }))
+      if (call.holds(...first)) deadlineSent.publish(() => ({ deadline, host, sent: true }))
     })
   }
 

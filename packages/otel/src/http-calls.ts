@@ -44,9 +44,7 @@ function observeAgents(observer: CallObserver): () => void {
 
 function tell(request: ClientRequest, observer: CallObserver): void {
   // with a list of headers, or an `Expect`, Node writes them down while it makes the request
-  if (request.headersSent || request.method === 'CONNECT') return
-  const url = destinationOf(originOf(request), request.path)
-  if (url !== undefined) observer(new HttpCall(request, url))
+  if (!request.headersSent && request.method !== 'CONNECT') observer(new HttpCall(request))
 }
 
 /** Node keeps the port only in the Host header, if that is its own. */
@@ -58,13 +56,15 @@ function originOf(request: ClientRequest): string {
 }
 
 class HttpCall implements OutgoingCall {
-  readonly url: URL
   readonly isInCallersContext = true
   readonly #request: ClientRequest
 
-  constructor(request: ClientRequest, url: URL) {
+  constructor(request: ClientRequest) {
     this.#request = request
-    this.url = url
+  }
+
+  get url(): URL | undefined {
+    return destinationOf(originOf(this.#request), this.#request.path)
   }
 
   header(name: string): string | undefined {

@@ -1,7 +1,7 @@
 /** A request that has been made and whose headers have not left yet, whichever library makes it. */
 export interface OutgoingCall {
-  /** Where it goes. */
-  readonly url: URL
+  /** Where it goes; `undefined` if nobody can tell. */
+  readonly url: URL | undefined
   /** Whether its deadline can be told: it was made in the async context of whoever asked for it. */
   readonly isInCallersContext: boolean
   /** A header's value by its name in lower case; of a list all. */

@@ -14,9 +14,7 @@ interface UndiciRequest {
 export function observeUndiciCalls(observer: CallObserver): () => void {
   const created = (message: unknown): void => {
     const { request } = message as { readonly request: UndiciRequest }
-    if (!Array.isArray(request.headers) || request.method === 'CONNECT') return
-    const url = destinationOf(originOf(request), request.path)
-    if (url !== undefined) observer(new UndiciCall(request, url))
+    if (Array.isArray(request.headers) && request.method !== 'CONNECT') observer(new UndiciCall(request))
   }
   subscribe('undici:request:create', created)
   return function stopObserving() {
@@ -29,12 +27,16 @@ function originOf({ origin }: UndiciRequest): string {
 }
 
 class UndiciCall implements OutgoingCall {
-  readonly url: URL
+  readonly #request: UndiciRequest
   readonly #headers: UndiciRequest['headers']
 
-  constructor({ headers }: UndiciRequest, url: URL) {
-    this.#headers = headers
-    this.url = url
+  constructor(request: UndiciRequest) {
+    this.#request = request
+    this.#headers = request.headers
+  }
+
+  get url(): URL | undefined {
+    return destinationOf(originOf(this.#request), this.#request.path)
   }
 
   get isInCallersContext(): boolean {
