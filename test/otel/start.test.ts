@@ -27,9 +27,9 @@ describe('--import @timebudget/otel/register gives an application of ES modules 
       if (line === 3)
         requireOrSkip(context, existsSync(newerSdk) || undefined, 'node scripts/install-apart.mjs')
       const receiver = await otlpReceiver()
-      const service = await TracedService.start({ framework: 'node', line, node, env: jsonTo(receiver.url) })
+      const service = await TracedService.start({ framework: 'esm', line, node, env: jsonTo(receiver.url) })
 
-      await fetch(`${service.url}quick`, { headers: { 'x-request-timeout-ms': '5000' } })
+      await fetch(service.url, { headers: { 'x-request-timeout-ms': '5000' } })
 
       const spans = await receiver.until((come) => come.length === 2)
       const server = spans.find(({ kind }) => kind === 2)

@@ -8,10 +8,10 @@ import { onTestFinished } from 'vitest'
 import { freePort } from '../../support/free-port.ts'
 
 const root = fileURLToPath(new URL('../../../', import.meta.url))
-const service = fileURLToPath(new URL('traced-service.mjs', import.meta.url))
+const here = (name: string): string => fileURLToPath(new URL(name, import.meta.url))
 
 /** An application in a folder of its own, with the newer line of OpenTelemetry's SDK installed; removed when the test ends. */
-function applicationWithNewerSdk(): string {
+function applicationWithNewerSdk(service: string): string {
   const folder = mkdtempSync(join(tmpdir(), 'timebudget-otel-'))
   onTestFinished(() => rmSync(folder, { recursive: true, force: true }))
   const newer = join(root, 'node_modules/.cache/timebudget-otel3/node_modules/@opentelemetry')
@@ -23,7 +23,8 @@ function applicationWithNewerSdk(): string {
 
 /** What a service is started with; see traced-service.mjs. */
 export interface ServiceSettings {
-  readonly framework: 'express' | 'koa' | 'fastify' | 'node'
+  /** `esm`: another one, esm-service.mjs, which takes no settings and tells of no requests. */
+  readonly framework: 'express' | 'koa' | 'fastify' | 'node' | 'esm'
   /** Where it listens; anywhere by default. */
   readonly port?: number
   readonly next?: string
@@ -65,8 +66,9 @@ export class TracedService {
     imports = ['@timebudget/otel/register'],
     ...settings
   }: ServiceSettings) {
+    const service = here(settings.framework === 'esm' ? 'esm-service.mjs' : 'traced-service.mjs')
     const { NODE_OPTIONS: _unused, ...inherited } = process.env
-    this.#child = fork(line === 3 ? applicationWithNewerSdk() : service, [JSON.stringify(settings)], {
+    this.#child = fork(line === 3 ? applicationWithNewerSdk(service) : service, [JSON.stringify(settings)], {
       ...(node === undefined ? {} : { execPath: node }),
       // from where the package to import is found
       cwd: root,
