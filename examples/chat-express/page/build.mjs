@@ -21,6 +21,8 @@ const policy = [
   `style-src ${hashOf(style)}`,
   "connect-src 'self'",
   'img-src data:',
+  "base-uri 'none'",
+  "form-action 'none'",
 ].join('; ')
 
 const page = (await read('index.html'))

@@ -31,7 +31,10 @@ function ask(turn: Turn): void {
     budget,
     firstToken: limit('firstToken'),
     idle: { content: limit('content'), transport: limit('transport') },
-    onThinking: ({ remaining }) => remaining !== undefined && budgetBar.correct(remaining),
+    onThinking({ remaining }) {
+      turn.think()
+      if (remaining !== undefined) budgetBar.correct(remaining)
+    },
     onToken(piece, { type = 'text' }) {
       if (type === 'text') followingEnd(() => turn.add(piece))
     },

@@ -34,8 +34,12 @@ export class Turn {
     this.#marks.replaceChildren()
     // read out once, as a whole, and not word by word
     this.#text.ariaBusy = 'true'
+    this.think()
+  }
+
+  think(): void {
     this.#doing.textContent = words.thinking
-    this.#state = 'thinking'
+    this.#state = this.#text.hasChildNodes() ? 'streaming' : 'thinking'
   }
 
   add(piece: string): void {

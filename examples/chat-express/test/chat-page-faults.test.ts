@@ -116,7 +116,6 @@ describe('a network', () => {
       site.network.cut()
       await site.reaches('reconnecting')
       expect(await site.page.getByText('Connection lost. Reconnecting').isVisible()).toBe(true)
-      if (seen === 'n5 ') await picture(site.page, 'reconnecting')
       site.network.restore()
     }
     await site.reaches('done')
@@ -125,11 +124,33 @@ describe('a network', () => {
     expect(site.provider.requests).toHaveLength(1)
   })
 
+  test('that is back while the model still thinks shows it thinking', async (context) => {
+    const { steps = [] } = says(answerText)
+    const site = await chatSite(context, { script: { steps: [{ wait: '7s' }, ...steps] } })
+    const answered = site.page.waitForResponse((response) => response.url().endsWith('/chat'))
+    await site.ask()
+    await answered
+    // the first event, by which the page comes back, follows at once
+    await pause(1_000)
+    site.network.cut()
+    await site.reaches('reconnecting')
+    site.network.restore()
+    // heartbeats say so, one each 3 s
+    await site.reaches('thinking')
+    await site.reaches('done')
+    expect(await site.answer.innerText()).toBe(answerText)
+    expect(site.posts()).toBe(1)
+  })
+
   test('that is back at a server which knows nothing of the answer interrupts it, with its text kept', async (context) => {
     const site = await chatSite(context, { script: numbered(1_000, 25) })
     await site.ask()
     await site.page.getByText('n20 ').waitFor()
+    site.network.cut()
+    await site.reaches('reconnecting')
+    await picture(site.page, 'reconnecting')
     await site.restart()
+    site.network.restore()
     const turn = await site.reaches('interrupted')
     expect(await turn.innerText()).toContain('The connection was lost. What has arrived is kept.')
     const text = (await site.answer.textContent()) ?? ''

@@ -10,7 +10,9 @@ vi.setConfig({ testTimeout: 90_000 })
 describe('an answer', () => {
   test('is thought of, streams, and is there: each state says so', async (context) => {
     const { steps = [] } = says(answerText)
-    const site = await chatSite(context, { script: { steps: [{ wait: '4s' }, ...steps] } })
+    const site = await chatSite(context, {
+      script: { steps: [{ reasoning: 'Rayleigh, surely.' }, { wait: '4s' }, ...steps] },
+    })
     await picture(site.page, 'idle')
     await site.ask()
     await site.reaches('thinking')
