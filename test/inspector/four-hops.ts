@@ -19,14 +19,14 @@ export async function startFourHops(): Promise<{ url: string }> {
   const inspect = inspector()
   onEnd(() => inspect.close())
   const app = express()
-  app.use(expressDeadline({ default: '3s' }))
+  app.use(expressDeadline({ default: '30s' }))
   app.use('/__budget', inspect)
   app.get('/ask', async (_request, response) => {
-    await operation('session', { timeout: '100ms' }, () => pause(15))
+    await operation('session', { timeout: '5s' }, () => pause(15))
     const text = await operation('answer', { reserve: '400ms', floor: '250ms' }, async () =>
       (await fetch(answer)).text(),
     )
-    await operation('audit', { timeout: '200ms' }, () => pause(20))
+    await operation('audit', { timeout: '5s' }, () => pause(20))
     response.send(text)
   })
   return { url: await listening(createServer(app)) }
@@ -36,7 +36,7 @@ async function startAnswer(search: string): Promise<string> {
   const app = new Koa()
   app.use(koaDeadline())
   app.use(async (context) => {
-    const found = await operation('retrieve', { timeout: '900ms', floor: '100ms' }, async () =>
+    const found = await operation('retrieve', { timeout: '20s', floor: '100ms' }, async () =>
       (await fetch(search)).text(),
     )
     await operation('generate', { reserve: '100ms' }, () => pause(160))
@@ -49,12 +49,12 @@ async function startSearch(rank: string): Promise<string> {
   const app = fastify()
   await app.register(fastifyDeadline)
   app.get('/', async () => {
-    await operation('embed', { timeout: '200ms' }, () => pause(30))
+    await operation('embed', { timeout: '5s' }, () => pause(30))
     const vectors = operation('vectors', { timeout: '60ms' }, async () => {
       await pause(400)
       return 'vectors'
     }).catch(() => 'no vectors')
-    const ranked = await operation('rerank', { timeout: '500ms' }, async () => (await fetch(rank)).text())
+    const ranked = await operation('rerank', { timeout: '15s' }, async () => (await fetch(rank)).text())
     return `${ranked}, ${await vectors}`
   })
   onEnd(() => app.close())
@@ -64,8 +64,8 @@ async function startSearch(rank: string): Promise<string> {
 async function startRank(): Promise<string> {
   return listen(
     withDeadline(async (_request, response) => {
-      await operation('score', { timeout: '300ms' }, () => pause(45))
-      await operation('explain', { floor: '30s' }, () => pause(1)).catch(() => {})
+      await operation('score', { timeout: '5s' }, () => pause(45))
+      await operation('explain', { floor: '1h' }, () => pause(1)).catch(() => {})
       response.end('ranked')
     }),
   )

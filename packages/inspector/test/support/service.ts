@@ -1,5 +1,5 @@
 import { createServer, request as ask, type IncomingMessage, type ServerResponse } from 'node:http'
-import { operation } from '@timebudget/core'
+import { currentDeadline, operation } from '@timebudget/core'
 import { withDeadline } from '@timebudget/core/server'
 import { inspector, type InspectorOptions } from '../../src/index.ts'
 import { listening, onEnd, pause } from './server.ts'
@@ -74,11 +74,13 @@ function take(milliseconds: number): (scope: { readonly signal: AbortSignal }) =
 
 const kinds: Readonly<Record<string, Handler>> = {
   async '/work'() {
-    await operation('retrieve', { timeout: '300ms', floor: '40ms' }, async () => {
-      await operation('embed', { timeout: '200ms' }, take(30))
-      await operation('search', { timeout: '250ms' }, take(60))
+    // shares of the budget: a picture has a tight one, what has to end well has a long one
+    const budget = currentDeadline()?.budget ?? 1_000
+    await operation('retrieve', { timeout: budget * 0.3, floor: '40ms' }, async () => {
+      await operation('embed', { timeout: budget * 0.2 }, take(30))
+      await operation('search', { timeout: budget * 0.25 }, take(60))
     })
-    await operation('generate', { reserve: '150ms', floor: '200ms' }, take(220))
+    await operation('generate', { reserve: budget * 0.15, floor: '200ms' }, take(220))
     return 'worked'
   },
   async '/limited'() {
