@@ -1,6 +1,11 @@
+import { createServer } from 'node:http'
+import { deadline } from '@timebudget/koa'
+import Koa from 'koa'
 import { describe, expect, test } from 'vitest'
 import { type Exchange, type Served, serve } from '../../packages/core/test/server/host.ts'
 import { aborted, forever } from '../../packages/core/test/server/waiting.ts'
+import { warningsOf } from '../../packages/core/test/server/warnings.ts'
+import { listenOn } from '../../packages/core/test/server/node-http.ts'
 import { hosts } from './hosts.ts'
 import { RawClient } from './raw-client.ts'
 
@@ -102,4 +107,53 @@ describe.each(hosts)('a client that resets its connection: $name', (host) => {
       expect(server.late.all).toEqual([])
     },
   )
+
+  test('in the middle of a body that is being read is told to nobody as a failure', async () => {
+    await using server = await serve(host, { handler: () => 'done', parsesJson: true })
+    using client = await RawClient.to({ port: server.port, host: 'localhost' })
+    client.send(`${head.replace('text/plain', 'application/json')}\r\n{"a":`)
+    await server.started.nth(1)
+    // an answer shows that the other connection has been read up to here
+    using next = await RawClient.to({ port: server.port, host: 'localhost' })
+    next.get('/')
+    await next.answered()
+    const warnings = await warningsOf(async () => {
+      client.reset()
+      expect(await server.finished.nth(2)).toMatchObject({ outcome: 'client_closed' })
+      next.get('/')
+      expect(await next.answered(2)).toMatchObject([{ body: 'done' }, { body: 'done' }])
+    })
+    expect(warnings).toEqual([])
+    expect(server.entered.all).toHaveLength(2)
+  })
+})
+
+test('a Koa application hears of no error when a client resets the body that it reads itself', async () => {
+  const app = new Koa()
+  const errors: unknown[] = []
+  const ends: unknown[] = []
+  app.on('error', (error) => errors.push(error))
+  app.use(deadline())
+  app.use(async (context) => {
+    try {
+      for await (const _chunk of context.req);
+    } catch (error) {
+      ends.push(error)
+      throw error
+    }
+  })
+  await using server = await listenOn(createServer(app.callback())).then(({ port, close }) => ({
+    port,
+    [Symbol.asyncDispose]: close,
+  }))
+  using client = await RawClient.to({ port: server.port, host: 'localhost' })
+  client.send(`${head}\r\n12345`)
+  using next = await RawClient.to({ port: server.port, host: 'localhost' })
+  next.get('/')
+  expect(await next.answered()).toMatchObject([{ status: 404 }])
+  client.reset()
+  await expect.poll(() => ends).toMatchObject([{ code: 'ECONNRESET' }])
+  next.get('/')
+  await next.answered(2)
+  expect(errors).toEqual([])
 })

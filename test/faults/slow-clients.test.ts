@@ -41,7 +41,8 @@ describe.each(hosts)('a slow client: $name', (host) => {
       expect(after).toBeGreaterThan(budget - 50)
       expect(after).toBeLessThan(budget + 2_500)
       expect(client.answers).toMatchObject([{ status: 504, headers: { connection: 'close' }, isWhole: true }])
-      expect(await server.finished.nth(2)).toMatchObject({ outcome: 'deadline_exceeded', status: 504 })
+      await server.finished.nth(2)
+      expect(server.finished.all.map(({ status }) => status).toSorted()).toEqual([200, 504])
       expect(server.entered.all).toHaveLength(1)
     },
   )

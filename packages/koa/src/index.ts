@@ -1,6 +1,11 @@
 import type { IncomingMessage, ServerResponse } from 'node:http'
 import { type Deadline, findTimeBudgetError } from '@timebudget/core'
-import { openRequest, resolveServerOptions, type ServerOptions } from '@timebudget/core/server'
+import {
+  isBrokenConnection,
+  openRequest,
+  resolveServerOptions,
+  type ServerOptions,
+} from '@timebudget/core/server'
 import type {} from 'koa' // so that the augmentation below finds its module
 
 export type { ServerOptions }
@@ -47,26 +52,20 @@ export function deadline(options?: ServerOptions): DeadlineMiddleware {
       (error: unknown) => {
         if (open.fail(error)) return
         if (!open.answered) throw error
-        if (findTimeBudgetError(error) === undefined) context.app.emit('error', error, context)
+        if (findTimeBudgetError(error) === undefined && !isBrokenConnection(error))
+          context.app.emit('error', error, context)
       },
     )
     await Promise.race([handled, open.ended])
   }
 }
 
-/** What streams and sockets say when their response was cut off, by the client or by us. */
-const brokenConnection: ReadonlySet<unknown> = new Set([
-  'ERR_STREAM_PREMATURE_CLOSE',
-  'ERR_STREAM_DESTROYED',
-  'ECONNRESET',
-  'EPIPE',
-])
-
 /** Koa reports a response that was cut off as the application's error; a user who left is no failure. */
 function hushBrokenConnections(context: DeadlineContext, isEnded: () => boolean): void {
   const { onerror } = context
   context.onerror = function onErrorUnlessCutOff(error) {
-    const code = typeof error === 'object' && error !== null && 'code' in error ? error.code : undefined
-    if (!isEnded() || !brokenConnection.has(code)) onerror.call(context, error)
+    // a reset is told here before anybody hears that the connection has closed
+    const isCutOff = isEnded() || error === context.req.socket.errored
+    if (!isCutOff || !isBrokenConnection(error)) onerror.call(context, error)
   }
 }

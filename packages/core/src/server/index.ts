@@ -7,6 +7,7 @@ export {
   type Trust,
 } from './options.ts'
 export { deadlineOf, openRequest, openRequestOf, type OpenOptions, type OpenRequest } from './open-request.ts'
+export { isBrokenConnection } from './broken-connection.ts'
 export { type Problem, problemOf } from './answer.ts'
 export {
   type ArrivingCall,

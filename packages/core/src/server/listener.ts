@@ -1,4 +1,5 @@
 import type { IncomingMessage, ServerResponse } from 'node:http'
+import { isBrokenConnection } from './broken-connection.ts'
 import { openRequest } from './open-request.ts'
 import { resolveServerOptions, type ServerOptions } from './options.ts'
 
@@ -23,6 +24,8 @@ export function withDeadline(listener: RequestListener, options?: ServerOptions)
     } catch (error) {
       if (open.fail(error)) return
       if (!open.answered) throw error
+      // whoever reads or writes when the connection breaks off hears of it, and a user who left is no failure
+      if (isBrokenConnection(error)) return
       process.emitWarning(
         `a listener failed after its request had been answered: ${String(error)}`,
         'TimeBudgetWarning',
