@@ -44,7 +44,8 @@ export class Namespaces implements Disposable {
 
   /** A namespace lasts as long as a process in it. */
   async #hold(): Promise<number> {
-    const holder = spawn('setpriv', ['--pdeathsig=KILL', 'unshare', '--net', 'sleep', '1000'])
+    const [program = '', ...rest] = ['setpriv', '--pdeathsig=KILL', 'unshare', '--net', 'sleep', '1000']
+    const holder = spawn(program, rest)
     this.#holders.push(holder)
     const { pid } = holder
     if (pid === undefined) throw new Error('unshare cannot be started')

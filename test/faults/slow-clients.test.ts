@@ -42,7 +42,7 @@ describe.each(hosts)('a slow client: $name', (host) => {
       expect(after).toBeLessThan(budget + 2_500)
       expect(client.answers).toMatchObject([{ status: 504, headers: { connection: 'close' }, isWhole: true }])
       await server.finished.nth(2)
-      expect(server.finished.all.map(({ status }) => status).toSorted()).toEqual([200, 504])
+      expect(new Set(server.finished.all.map(({ status }) => status))).toEqual(new Set([200, 504]))
       expect(server.entered.all).toHaveLength(1)
     },
   )
