@@ -41,8 +41,8 @@ const clients = {
 const workOf =
   (framework, next) =>
   async (path, { rawHeaders, deadline, places }) => {
-    const { expiresAt } = deadline
-    report('entered', { framework, path, rawHeaders, left: deadline.remaining(), expiresAt, places })
+    const { budget, expiresAt } = deadline
+    report('entered', { framework, path, rawHeaders, budget, left: deadline.remaining(), expiresAt, places })
     const [, client, kind] = path.split('/')
     const call = () => clients[client](new URL(path, next))
     return kind === 'background' ? detach(call) : call()
