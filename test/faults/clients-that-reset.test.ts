@@ -1,7 +1,9 @@
-import { createServer } from 'node:http'
+import { createServer, type Server } from 'node:http'
+import { deadline as expressDeadline, deadlineErrors } from '@timebudget/express'
 import { deadline } from '@timebudget/koa'
+import express from 'express'
 import Koa from 'koa'
-import { describe, expect, test } from 'vitest'
+import { describe, expect, test, vi } from 'vitest'
 import { type Exchange, type Served, serve } from '../../packages/core/test/server/host.ts'
 import { aborted, forever } from '../../packages/core/test/server/waiting.ts'
 import { warningsOf } from '../../packages/core/test/server/warnings.ts'
@@ -76,6 +78,11 @@ async function handler({ request, response }: Exchange): Promise<unknown> {
   return undefined
 }
 
+async function listening(server: Server): Promise<{ readonly port: number } & AsyncDisposable> {
+  const { port, close } = await listenOn(server)
+  return { port, [Symbol.asyncDispose]: close }
+}
+
 describe.each(hosts)('a client that resets its connection: $name', (host) => {
   test.each(Object.entries(stages))(
     '%s ends its request once, as its own doing, and nobody else’s',
@@ -128,6 +135,31 @@ describe.each(hosts)('a client that resets its connection: $name', (host) => {
   })
 })
 
+test('an Express application logs no error when a client resets the body that is parsed', async () => {
+  const logged = vi.spyOn(console, 'error').mockImplementation(() => {})
+  const app = express()
+  app.set('env', 'production')
+  const ends: unknown[] = []
+  app.use(expressDeadline(), express.text({ type: '*/*' }))
+  app.use((error: unknown, _request: unknown, _response: unknown, next: (error: unknown) => void) => {
+    ends.push(error)
+    next(error)
+  })
+  app.use(deadlineErrors())
+  await using server = await listening(createServer(app))
+  using client = await RawClient.to({ port: server.port, host: 'localhost' })
+  client.send(`${head}\r\n12345`)
+  using next = await RawClient.to({ port: server.port, host: 'localhost' })
+  next.get('/')
+  await next.answered()
+  client.reset()
+  await expect.poll(() => ends).toMatchObject([{ type: 'request.aborted' }])
+  next.get('/')
+  await next.answered(2)
+  expect(logged).not.toHaveBeenCalled()
+  logged.mockRestore()
+})
+
 test('a Koa application hears of no error when a client resets the body that it reads itself', async () => {
   const app = new Koa()
   const errors: unknown[] = []
@@ -142,10 +174,7 @@ test('a Koa application hears of no error when a client resets the body that it 
       throw error
     }
   })
-  await using server = await listenOn(createServer(app.callback())).then(({ port, close }) => ({
-    port,
-    [Symbol.asyncDispose]: close,
-  }))
+  await using server = await listening(createServer(app.callback()))
   using client = await RawClient.to({ port: server.port, host: 'localhost' })
   client.send(`${head}\r\n12345`)
   using next = await RawClient.to({ port: server.port, host: 'localhost' })

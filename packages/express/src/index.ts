@@ -1,6 +1,12 @@
 import type { IncomingMessage, ServerResponse } from 'node:http'
 import type { Deadline } from '@timebudget/core'
-import { openRequest, openRequestOf, resolveServerOptions, type ServerOptions } from '@timebudget/core/server'
+import {
+  isBrokenConnection,
+  openRequest,
+  openRequestOf,
+  resolveServerOptions,
+  type ServerOptions,
+} from '@timebudget/core/server'
 
 export type { ServerOptions }
 
@@ -41,7 +47,7 @@ export function deadline(options?: ServerOptions): DeadlineMiddleware {
     const open = openRequest(request, response, resolved)
     if (open === undefined) return next()
     request.deadline = open.deadline
-    if (!open.answered) open.run(() => next())
+    if (!open.answered) open.run(next)
   }
 }
 
@@ -51,6 +57,10 @@ export function deadline(options?: ServerOptions): DeadlineMiddleware {
  */
 export function deadlineErrors(): DeadlineErrorHandler {
   return function deadlineErrorHandler(error, request, _response, next) {
-    if (openRequestOf(request)?.fail(error) !== true) next(error)
+    const open = openRequestOf(request)
+    if (open?.fail(error) === true) return
+    // a user who left is no failure, though a body parser may report one
+    if (open?.answered === true && isBrokenConnection(error)) return
+    next(error)
   }
 }

@@ -2,6 +2,8 @@ const codes: ReadonlySet<unknown> = new Set([
   'ERR_STREAM_PREMATURE_CLOSE',
   'ERR_STREAM_DESTROYED',
   'ECONNRESET',
+  // body-parser's word for it
+  'ECONNABORTED',
   'EPIPE',
 ])
 
