@@ -1,7 +1,7 @@
 // What the inspector's listening costs: requests and their operations with it and without, in one process, as a ratio of the
 // fastest of interleaved rounds. `npm run build`, then `node --expose-gc bench/inspector.mjs`.
-import { createServer, request } from 'node:http'
 import { once } from 'node:events'
+import { Agent, createServer, request } from 'node:http'
 import { Deadline, operation, runWithDeadline } from '@timebudget/core'
 import { withDeadline } from '@timebudget/core/server'
 import { inspector } from '@timebudget/inspector'
@@ -35,7 +35,6 @@ const work = {
   },
 }
 
-const { Agent } = await import('node:http')
 const agent = new Agent({ keepAlive: true })
 const server = createServer(
   withDeadline(async (_request, response) => {

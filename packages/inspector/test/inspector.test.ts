@@ -25,7 +25,7 @@ test('every answer has a strict policy, is not kept, and lets its connection go'
     ['icon.svg', 'image/svg+xml'],
     ['snapshot.json', 'application/json; charset=utf-8'],
   ] as const) {
-    const { status, headers, body } = await ask(url + name)
+    const { status, headers, body } = await ask(url + name, { headers: { connection: 'keep-alive' } })
     expect(status).toBe(200)
     expect(headers).toMatchObject({
       'content-type': type,
@@ -165,6 +165,7 @@ test.each<[string, unknown]>([
 
 test('a page that is left open does not hold a server that closes', async () => {
   const { server, inspector: url } = await startService()
+  server.keepAliveTimeout = 600_000
   const agentless = connect(Number(new URL(url).port), '127.0.0.1')
   onEnd(() => agentless.destroy())
   agentless.write('GET /__budget/snapshot.json HTTP/1.1\r\nHost: here\r\nConnection: keep-alive\r\n\r\n')
