@@ -21,6 +21,7 @@ export interface OperationSpan {
   readonly base: Span | undefined
   /** Whether an SDK has made a span of its own for the call to a model that this operation is part of. */
   readonly isCountedBySdk: boolean
+  isOver: boolean
 }
 
 const spanOf = new WeakMap<LedgerEntry, OperationSpan>()
@@ -63,7 +64,10 @@ function end(
   { tracer, isUnset }: { readonly tracer: () => Tracer; readonly isUnset: (ended: EndedWork) => boolean },
 ): void {
   // what was refused had no beginning
-  const { span } = spanOf.get(entry) ?? startSpan({ deadline, entry }, tracer)
+  const made = spanOf.get(entry) ?? startSpan({ deadline, entry }, tracer)
+  if (made.isOver) return
+  made.isOver = true
+  const { span } = made
   span.setAttribute(spanAttributes.consumed, wholeMs(entry.spent) ?? 0)
   const ended = {
     kind: 'operation',
@@ -85,7 +89,7 @@ function startSpan(
   const span = tracer().startSpan(entry.name, { kind: SpanKind.INTERNAL }, withOwnMark(parent))
   const above = trace.getSpan(parent)
   const isCountedBySdk = above !== undefined && (isGenAi(above) || (outer?.isCountedBySdk ?? false))
-  const made: OperationSpan = { span, base: trace.getSpan(running), isCountedBySdk }
+  const made: OperationSpan = { span, base: trace.getSpan(running), isCountedBySdk, isOver: false }
   spanOf.set(entry, made)
   spanUnder.set(deadline, made)
   describe(span, {

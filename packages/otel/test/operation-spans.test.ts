@@ -171,12 +171,20 @@ describe('the span of an operation', () => {
   })
 
   test('is made once, however many listen', async () => {
-    const { spans } = traced(new DeadlineSpanProcessor())
+    const begun: string[] = []
+    const { spans } = traced(new DeadlineSpanProcessor(), {
+      onStart: ({ name }) => void begun.push(name),
+      onEnd() {},
+      forceFlush: async () => {},
+      shutdown: async () => {},
+    })
     onTestFinished(recordSpans())
 
     await operation('once', { timeout: '1s' }, async () => {})
+    await operation('refused', { timeout: '1s', deadline: Deadline.after(0) }, async () => {}).catch(() => {})
 
-    expect(spans().map((span) => span.name)).toEqual(['once'])
+    expect(begun).toEqual(['once', 'refused'])
+    expect(spans().map((span) => span.name)).toEqual(begun)
   })
 
   test('is not made where that is not wanted', async () => {

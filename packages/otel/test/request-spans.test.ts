@@ -115,6 +115,25 @@ describe.each(Object.keys(ways))('the span of a request, %s', (way) => {
     expect(status.code).toBe(SpanStatusCode.UNSET)
   })
 
+  test('is no error where the user left after all that was sent had been read', async () => {
+    const telemetry = start()
+    const entered = deferred()
+    const url = await serve(async (request) => {
+      for await (const _ of request);
+      entered.resolve()
+      return new Promise(() => {})
+    })
+    const socket = connect(Number(new URL(url).port), '127.0.0.1')
+    socket.on('error', () => {})
+    socket.write('POST / HTTP/1.1\r\nHost: x\r\nContent-Length: 3\r\n\r\ntea')
+    await entered.promise
+    socket.destroy()
+
+    const { attributes, status } = await endOf(telemetry, 'POST')
+    expect(attributes).toMatchObject({ 'deadline.outcome': 'client_closed' })
+    expect(status.code).toBe(SpanStatusCode.UNSET)
+  })
+
   test('of a caller that hangs up right before the deadline says what the deadline does', async () => {
     const telemetry = start()
     const entered = deferred()
