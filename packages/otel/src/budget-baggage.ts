@@ -15,7 +15,7 @@ const ours: readonly string[] = Object.values(names)
 
 /** Written by anybody, so taken only for what it says if it is of the right form. */
 const longestOrigin = 128
-const printable = /^[^\p{Cc}\p{Cf}]+$/u
+const printable = /^[^\p{Cc}\p{Cf}\p{Cs}]+$/u
 
 /**
  * What the caller of the running request told about its budget in baggage; what cannot be read is left out.

@@ -43,14 +43,28 @@ export function formatBaggage(baggage: Baggage): string {
   let count = 0
   for (const [name, { value, metadata }] of baggage.getAllEntries()) {
     if (count === baggageLimits.entries) break
-    const properties = metadata === undefined ? '' : `;${metadata.toString()}`
-    const entry = `${encodeURIComponent(name)}=${encodeURIComponent(value)}${properties}`
+    const pair = encodedPair(name, value)
+    if (pair === undefined) continue
+    const properties = metadata === undefined ? '' : metadata.toString()
+    // they are sent as they are, and one character that no header may have would fail the call
+    const entry = properties !== '' && sendable.test(properties) ? `${pair};${properties}` : pair
     if (entry.length > baggageLimits.entryLength) continue
     count += 1
     const longer = header === '' ? entry : `${header},${entry}`
     if (longer.length <= baggageLimits.length) header = longer
   }
   return header
+}
+
+const sendable = /^[\t\x20-\x7e]*$/
+
+/** `undefined` where it cannot be said in UTF-8: half of an emoji, left by whoever cut a name short. */
+function encodedPair(name: string, value: string): string | undefined {
+  try {
+    return `${encodeURIComponent(name)}=${encodeURIComponent(value)}`
+  } catch {
+    return undefined
+  }
 }
 
 /** The entries that can be read, within the limits; what cannot is passed over. */
