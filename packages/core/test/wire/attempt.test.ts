@@ -30,6 +30,13 @@ test('an attempt on a polluted prototype is none', () => {
   expect(decodeAttempt(Object.create({ 'x-request-attempt': '7' }) as Record<string, string>)).toBe(1)
 })
 
+test('law 11: what is no text is passed over, and so is what follows the first 64 values', () => {
+  const values: unknown[] = [7, null, undefined, {}, Symbol('9'), '3']
+  expect(decodeAttempt({ 'x-request-attempt': values as string[] })).toBe(3)
+  expect(decodeAttempt({ 'x-request-attempt': 7 as unknown as string })).toBe(1)
+  expect(decodeAttempt({ 'x-request-attempt': [...Array<string>(64).fill('2'), '9'] })).toBe(2)
+})
+
 test('whatever a peer sends comes to a number of attempts', () => {
   fc.assert(
     fc.property(fc.oneof(fc.string(), fc.array(fc.string())), (value) => {
