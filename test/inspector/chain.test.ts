@@ -51,6 +51,13 @@ test('the waterfall of a request shows what every hop of its chain did', async (
   await picture('four-hops-dark')
   await page.setViewportSize({ width: 390, height: 844 })
   await picture('four-hops-phone')
+  await page.getByRole('button', { name: 'Show the whole budget' }).click()
+  await waterfall.getByText('deadline 30 s', { exact: true }).waitFor()
+  const drawn = async (part: string): Promise<number> => page.locator(`.lane-inner .${part}`).count()
+  expect(await drawn('deadline')).toBe(heads.length)
+  // ours alone: a peer does not tell what it granted, nor its floors and reserves
+  expect(await drawn('granted')).toBe(4)
+  expect([await drawn('floor'), await drawn('reserve')]).toEqual([1, 1])
   expect(await page.content()).not.toContain('secret')
   expect(complaints).toEqual([])
 })

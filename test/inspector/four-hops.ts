@@ -46,7 +46,7 @@ async function startAnswer(search: string): Promise<string> {
 }
 
 async function startSearch(rank: string): Promise<string> {
-  const app = fastify()
+  const app = fastify({ forceCloseConnections: true })
   await app.register(fastifyDeadline)
   app.get('/', async () => {
     await operation('embed', { timeout: '5s' }, () => pause(30))

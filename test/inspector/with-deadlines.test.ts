@@ -41,7 +41,7 @@ const hosts: Readonly<Record<string, () => Promise<string>>> = {
   async fastify() {
     const inspect = inspector()
     onEnd(() => inspect.close())
-    const app = fastify()
+    const app = fastify({ forceCloseConnections: true })
     await app.register(fastifyDeadline)
     await app.register(inspect, { prefix: '/__budget' })
     app.get('/ours', async () => (await work(), 'ours'))

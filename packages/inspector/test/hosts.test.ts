@@ -34,14 +34,14 @@ const hosts: Readonly<Record<string, Build>> = {
     return listening(createServer(app.callback()))
   },
   async 'fastify, under a prefix'(inspect) {
-    const app = fastify()
+    const app = fastify({ forceCloseConnections: true })
     await app.register(inspect, { prefix: '/__budget' })
     app.get('/ours', () => 'ours')
     onEnd(() => app.close())
     return app.listen({ port: 0, host: '127.0.0.1' })
   },
   async 'fastify, by its own path'(inspect) {
-    const app = fastify()
+    const app = fastify({ forceCloseConnections: true })
     await app.register(inspect)
     app.get('/ours', () => 'ours')
     onEnd(() => app.close())
