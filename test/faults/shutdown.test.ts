@@ -11,6 +11,8 @@ interface End {
   readonly status: number | undefined
   readonly body: string
   readonly outcome: string | undefined
+  /** Whether the server will not hear of this connection any more. */
+  readonly isLast: boolean
   /** Why there was no answer. */
   readonly code: string | undefined
 }
@@ -18,11 +20,13 @@ interface End {
 function ask(port: number, path: string, agent: Agent): Promise<End> {
   return new Promise((resolve) => {
     let body = ''
+    let isLast = false
     const end = (status: number | undefined, outcome: string | undefined, code?: string): void =>
-      resolve({ status, body, outcome, code })
+      resolve({ status, body, outcome, isLast, code })
     const request = startRequest({ port, path, agent, headers: { 'x-request-timeout-ms': '20000' } })
     request.on('response', (response) => {
       const outcome = response.headers['x-deadline-outcome'] as string | undefined
+      isLast = response.headers.connection === 'close'
       response.on('data', (chunk) => (body += String(chunk)))
       response.on('end', () => end(response.statusCode, outcome))
       response.on('error', () => end(response.statusCode, outcome, 'CUT_OFF'))
@@ -70,6 +74,8 @@ test.concurrent.each(['http', 'express', 'koa', 'fastify'] as const)(
     // those who were still to be accepted are reset
     ends.delete('ECONNRESET')
     expect([...ends].toSorted()).toEqual(['200 done', 'ECONNREFUSED', 'shutdown'])
+    expect(asked.filter(({ outcome, isLast }) => outcome === 'shutdown' && !isLast)).toEqual([])
+
     const [slow, silent, events, half] = await Promise.all(long)
     expect(slow).toMatchObject({ status: 200, body: 'done' })
     expect(silent).toMatchObject({ status: 503, outcome: 'shutdown' })
