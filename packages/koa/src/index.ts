@@ -3,6 +3,7 @@ import { type Deadline, findTimeBudgetError } from '@timebudget/core'
 import {
   isBrokenConnection,
   openRequest,
+  openRequestOf,
   resolveServerOptions,
   type ServerOptions,
 } from '@timebudget/core/server'
@@ -39,33 +40,52 @@ export type DeadlineMiddleware = (context: DeadlineContext, next: () => Promise<
  */
 export function deadline(options?: ServerOptions): DeadlineMiddleware {
   const resolved = resolveServerOptions(options)
-  return async function deadlineMiddleware(context, next) {
+  return function deadlineMiddleware(context, next) {
     const open = openRequest(context.req, context.res, resolved)
-    if (open === undefined) return void (await next())
+    if (open === undefined) return next().then(ignore)
     context.deadline = open.deadline
-    if (open.answered) return
-    hushBrokenConnections(context, () => open.answered)
-    const handled = open.run(next).then(
-      () => {
-        if (open.answered) context.res.end() // which counts it as late
-      },
-      (error: unknown) => {
-        if (open.fail(error)) return
-        if (!open.answered) throw error
-        if (findTimeBudgetError(error) === undefined && !isBrokenConnection(error))
-          context.app.emit('error', error, context)
-      },
-    )
-    await Promise.race([handled, open.ended])
+    if (open.answered) return Promise.resolve()
+    hushBrokenConnections(context)
+    // whichever comes first
+    return new Promise((resolve, reject) => {
+      open.onEnded(resolve)
+      open.run(next).then(
+        () => {
+          if (open.answered) context.res.end() // which counts it as late
+          resolve()
+        },
+        (error: unknown) => {
+          if (open.fail(error)) return resolve()
+          if (!open.answered) return reject(error)
+          if (findTimeBudgetError(error) === undefined && !isBrokenConnection(error))
+            context.app.emit('error', error, context)
+          resolve()
+        },
+      )
+    })
   }
 }
 
+function ignore(): void {}
+
 /** Koa reports a response that was cut off as the application's error; a user who left is no failure. */
-function hushBrokenConnections(context: DeadlineContext, isEnded: () => boolean): void {
+function hushBrokenConnections(context: DeadlineContext): void {
   const { onerror } = context
-  context.onerror = function onErrorUnlessCutOff(error) {
-    // a reset is told here before anybody hears that the connection has closed
-    const isCutOff = isEnded() || error === context.req.socket.errored
-    if (!isCutOff || !isBrokenConnection(error)) onerror.call(context, error)
-  }
+  context.onerror = Object.hasOwn(context, 'onerror')
+    ? function ownOnErrorUnlessCutOff(error) {
+        if (!isCutOff(context, error)) onerror.call(context, error)
+      }
+    : onErrorUnlessCutOff
+}
+
+/** The same for all contexts that have Koa's own `onerror`, from their prototype. */
+function onErrorUnlessCutOff(this: DeadlineContext, error: unknown): void {
+  const koas = Object.getPrototypeOf(this) as DeadlineContext
+  if (!isCutOff(this, error)) koas.onerror.call(this, error)
+}
+
+function isCutOff({ req }: DeadlineContext, error: unknown): boolean {
+  if (!isBrokenConnection(error)) return false
+  // a reset is told here before anybody hears that the connection has closed
+  return error === req.socket.errored || openRequestOf(req)?.answered === true
 }

@@ -10,6 +10,7 @@ import {
   PeerClocks,
   type WireDeadline,
 } from '../wire/index.ts'
+import { carriesDeadline } from '../wire/decode.ts'
 import type { ResolvedServerOptions, Trust } from './options.ts'
 
 /** What has to be known of a request: Node's own, or a call of another protocol. */
@@ -48,23 +49,21 @@ export function readArrival<R extends Arriving>(request: R, options: ArrivalOpti
 }
 
 function readDeadline<R extends Arriving>(request: R, options: ArrivalOptions<R>, trusted: boolean): Arrival {
-  const { clock, skewTolerance } = options
+  const { clock } = options
+  if (!trusted || !carriesDeadline(request.headers, options.accept)) return arrivalWithout(options)
   const peer = request.socket?.remoteAddress
   const now = clock.epoch()
-  const decoded: Decoded = !trusted
-    ? { malformed: [] }
-    : decodeDeadline(request.headers, options.accept, now, {
-        skewTolerance,
-        ...(peer === undefined ? {} : { peer: peerClocks.of(peer) }),
-      })
+  const { skewTolerance } = options
+  const decoded = decodeDeadline(
+    request.headers,
+    options.accept,
+    now,
+    peer === undefined ? { skewTolerance } : { skewTolerance, peer: peerClocks.of(peer) },
+  )
   report(decoded, { peer, now })
   const malformedHeader = options.malformed === 'reject' ? decoded.malformed[0]?.header : undefined
   const received = decoded.deadline
-  if (received === undefined) {
-    const deadline = Deadline.after(options.budget, { clock })
-    const refusal = options.shutdown?.refusal
-    return { deadline, source: 'default', clamped: false, refusal, extra: undefined, malformedHeader }
-  }
+  if (received === undefined) return arrivalWithout(options, malformedHeader)
   const allowed = received.remaining - options.reserve
   const clamped = allowed > options.max
   const epochMs = clamped || received.epochMs === undefined ? undefined : received.epochMs - options.reserve
@@ -76,6 +75,13 @@ function readDeadline<R extends Arriving>(request: R, options: ArrivalOptions<R>
   })
   const refusal = options.shutdown?.refusal ?? refuse(received, options)
   return { deadline, source: 'header', clamped, refusal, extra: clockMembers(received, now), malformedHeader }
+}
+
+function arrivalWithout(options: ArrivalOptions<never>, malformedHeader?: string): Arrival {
+  const { clock, budget, shutdown } = options
+  const deadline = Deadline.after(budget, { clock })
+  const refusal = shutdown?.refusal
+  return { deadline, source: 'default', clamped: false, refusal, extra: undefined, malformedHeader }
 }
 
 /** A decision that fails is none in the caller's favour. */

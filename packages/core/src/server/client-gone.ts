@@ -29,25 +29,24 @@ export class ClientWatch {
     this.#socket = isHttp2(request) ? undefined : request.socket
   }
 
-  /** Begins; decides at once if the client has left already. */
+  /** Begins; decides at once if the client has left already. From now on `heard` must be called. */
   start(): void {
-    if (this.hasEnded) {
-      this.#decide()
-      return
-    }
-    this.#request.on('aborted', this.#onEnd)
-    // first: whoever observes the request has its outcome before their own listeners run
-    this.#response.prependListener('close', this.#onEnd)
-    this.#response.on('finish', this.#onFinish)
-    if (this.#socket !== undefined) addSocketListener(this.#socket, this.#onEnd)
+    if (this.hasEnded) this.ended()
+    else if (this.#socket !== undefined) watchSocket(this.#socket, this)
   }
 
-  stop(): void {
-    this.#done = true
-    this.#request.removeListener('aborted', this.#onEnd)
-    this.#response.removeListener('close', this.#onEnd)
-    this.#response.removeListener('finish', this.#onFinish)
-    if (this.#socket !== undefined) removeSocketListener(this.#socket, this.#onEnd)
+  /** What the request and the response emit, before anybody listens to it: cheaper than listeners of our own. */
+  heard(emitter: unknown, event: string | symbol): void {
+    if (this.#done) return
+    if (emitter === this.#response) {
+      if (event === 'finish') this.#finished()
+      else if (event === 'close') this.ended()
+    } else if (event === 'aborted') this.ended()
+  }
+
+  /** Nothing more reaches the client: how that came about is told from what had been finished. */
+  ended(): void {
+    this.#settle(this.#isGone() ? this.#how() : undefined)
   }
 
   /** Whether nothing more reaches the client, though no event may have told of it yet. */
@@ -58,21 +57,16 @@ export class ClientWatch {
       : this.#socket?.destroyed === true
   }
 
-  readonly #onFinish = (): void => {
+  #finished(): void {
     // HTTP/2 emits `finish` on every close, after a reset too
-    if (isHttp2(this.#request)) this.#decide()
+    if (isHttp2(this.#request)) this.ended()
     else this.#settle(undefined)
-  }
-
-  readonly #onEnd = (): void => this.#decide()
-
-  #decide(): void {
-    this.#settle(this.#isGone() ? this.#how() : undefined)
   }
 
   #settle(how: string | undefined): void {
     if (this.#done) return
-    this.stop()
+    this.#done = true
+    if (this.#socket !== undefined) leaveSocket(this.#socket, this)
     if (how === undefined) this.#observer.responseFinished()
     else this.#observer.clientGone(how)
   }
@@ -95,28 +89,27 @@ export class ClientWatch {
   }
 }
 
-// One listener a socket, however many pipelined requests wait on it: more than ten would print a warning.
-const listenersOf = new WeakMap<Socket, Set<() => void>>()
+const watchesKey: unique symbol = Symbol('timebudget.watches')
+type WatchedSocket = Socket & { [watchesKey]?: Set<ClientWatch> }
 
-function onSocketClose(this: Socket): void {
-  for (const listener of [...(listenersOf.get(this) ?? [])]) listener()
-}
-
-function addSocketListener(socket: Socket, listener: () => void): void {
-  let listeners = listenersOf.get(socket)
-  if (listeners === undefined) {
-    listeners = new Set()
-    listenersOf.set(socket, listeners)
+/**
+ * One listener a socket, for all its life: to add and to remove one costs a request a microsecond, and ten of them, for
+ * pipelined requests, would print a warning. It holds those requests only that are still on.
+ */
+function watchSocket(socket: WatchedSocket, watch: ClientWatch): void {
+  let watches = socket[watchesKey]
+  if (watches === undefined) {
+    watches = new Set()
+    socket[watchesKey] = watches
     socket.on('close', onSocketClose)
   }
-  listeners.add(listener)
+  watches.add(watch)
 }
 
-function removeSocketListener(socket: Socket, listener: () => void): void {
-  const listeners = listenersOf.get(socket)
-  if (listeners === undefined) return
-  listeners.delete(listener)
-  if (listeners.size > 0) return
-  listenersOf.delete(socket)
-  socket.removeListener('close', onSocketClose)
+function leaveSocket(socket: WatchedSocket, watch: ClientWatch): void {
+  socket[watchesKey]?.delete(watch)
+}
+
+function onSocketClose(this: WatchedSocket): void {
+  for (const watch of [...(this[watchesKey] ?? [])]) watch.ended()
 }

@@ -11,14 +11,23 @@ const tailLength = 4
 
 /** What has been sent of a response that began, as far as its end depends on it. */
 export class BegunBody {
-  #isEventStream = false
+  readonly #isEventStream: boolean
   #tail = '\n\n'
 
-  begin(head: ResponseHead): void {
+  private constructor({ isEventStream }: { readonly isEventStream: boolean }) {
+    this.#isEventStream = isEventStream
+  }
+
+  /** One that is no stream of events; it keeps nothing, so that one serves all. */
+  static readonly plain: BegunBody = new BegunBody({ isEventStream: false })
+
+  /** What begins with these headers. */
+  static of(head: ResponseHead): BegunBody {
+    if (head.get('content-type')?.toLowerCase().startsWith('text/event-stream') !== true)
+      return BegunBody.plain
     // what a compressor writes are no events any more
     const isPlain = (head.get('content-encoding') ?? 'identity') === 'identity'
-    this.#isEventStream =
-      isPlain && head.get('content-type')?.toLowerCase().startsWith('text/event-stream') === true
+    return isPlain ? new BegunBody({ isEventStream: true }) : BegunBody.plain
   }
 
   written(chunk: unknown): void {

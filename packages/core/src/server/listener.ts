@@ -1,6 +1,6 @@
 import type { IncomingMessage, ServerResponse } from 'node:http'
 import { isBrokenConnection } from './broken-connection.ts'
-import { openRequest } from './open-request.ts'
+import { openRequest, type OpenRequest } from './open-request.ts'
 import { resolveServerOptions, type ServerOptions } from './options.ts'
 
 /** A listener of `node:http`'s `request` event; it may return a promise. */
@@ -15,21 +15,34 @@ export type RequestListener = (request: IncomingMessage, response: ServerRespons
  */
 export function withDeadline(listener: RequestListener, options?: ServerOptions): RequestListener {
   const resolved = resolveServerOptions(options)
-  return async function listenUnderDeadline(request, response) {
+  return function listenUnderDeadline(request, response) {
     const open = openRequest(request, response, resolved)
     if (open === undefined) return listener(request, response)
-    if (open.answered) return
+    if (open.answered) return undefined
     try {
-      await open.run(() => listener(request, response))
+      const pending = open.run(() => listener(request, response))
+      return isThenable(pending) ? watchFailure(open, pending) : undefined
     } catch (error) {
-      if (open.fail(error)) return
-      if (!open.answered) throw error
-      // whoever reads or writes when the connection breaks off hears of it, and a user who left is no failure
-      if (isBrokenConnection(error)) return
-      process.emitWarning(
-        `a listener failed after its request had been answered: ${String(error)}`,
-        'TimeBudgetWarning',
-      )
+      return watchFailure(open, Promise.reject(error))
     }
   }
+}
+
+async function watchFailure(open: OpenRequest, pending: PromiseLike<unknown>): Promise<void> {
+  try {
+    await pending
+  } catch (error) {
+    if (open.fail(error)) return
+    if (!open.answered) throw error
+    // whoever reads or writes when the connection breaks off hears of it, and a user who left is no failure
+    if (isBrokenConnection(error)) return
+    process.emitWarning(
+      `a listener failed after its request had been answered: ${String(error)}`,
+      'TimeBudgetWarning',
+    )
+  }
+}
+
+function isThenable(value: unknown): value is PromiseLike<unknown> {
+  return typeof value === 'object' && value !== null && 'then' in value && typeof value.then === 'function'
 }

@@ -1,3 +1,4 @@
+import type { EventEmitter } from 'node:events'
 import type { IncomingMessage, ServerResponse } from 'node:http'
 import type { DeadlineWatcher } from '../armed.ts'
 import { type Deadline, internals } from '../deadline.ts'
@@ -10,13 +11,21 @@ import { BegunBody } from './event-stream.ts'
 import { letConnectionGo } from './let-connection-go.ts'
 import type { ResolvedServerOptions } from './options.ts'
 import { RequestBudget } from './request-budget.ts'
-import { guardResponse, type OriginalMethods, type ResponseKeeper, sealResponse } from './response-guard.ts'
-import type { ResponseHead } from './response-head.ts'
+import {
+  type ExchangeKeeper,
+  guardExchange,
+  type OriginalMethods,
+  originalMethods,
+  sealResponse,
+} from './response-guard.ts'
+import { ResponseHead } from './response-head.ts'
 import type { Stoppable } from './shutdown.ts'
 import { writeAnswer } from './write-answer.ts'
 
 const openRequestKey: unique symbol = Symbol.for('timebudget.request.v1')
 type KnownRequest = IncomingMessage & { [openRequestKey]?: OpenRequest; readonly upgrade?: boolean }
+
+type EmitArguments = Parameters<EventEmitter['emit']>
 
 /** Of an answer that was given in time so much may be on its way to the network: HTTP/2 and TLS write a little later. */
 const mostUnsent = 16_384
@@ -28,16 +37,16 @@ export interface OpenOptions {
 }
 
 /** A request under its deadline: whoever ends it first, the answer, the client or the clock, ends it alone. */
-export class OpenRequest implements DeadlineWatcher, ClientObserver, ResponseKeeper, Stoppable {
+export class OpenRequest implements DeadlineWatcher, ClientObserver, ExchangeKeeper, Stoppable {
   readonly #request: IncomingMessage
   readonly #response: ServerResponse
   readonly #options: ResolvedServerOptions
   readonly #arrival: Arrival
   readonly #budget: RequestBudget
   readonly #beforeAnswer: (() => void) | undefined
-  readonly #original: OriginalMethods
+  readonly original: OriginalMethods
   readonly #client: ClientWatch
-  readonly #body = new BegunBody()
+  #body = BegunBody.plain
   #onExceeded: ResolvedServerOptions['onExceeded']
   #reason: TimeBudgetError | undefined
   #told: Outcome | undefined
@@ -70,7 +79,7 @@ export class OpenRequest implements DeadlineWatcher, ClientObserver, ResponseKee
       request,
       options,
     })
-    this.#original = guardResponse(response, this)
+    this.original = originalMethods(request, response)
     this.#client = new ClientWatch(request, response, this)
   }
 
@@ -84,23 +93,23 @@ export class OpenRequest implements DeadlineWatcher, ClientObserver, ResponseKee
     return this.#reason !== undefined || this.#isSealed
   }
 
-  /** Settles once it has ended otherwise than by its handler's answer. */
-  get ended(): Promise<void> {
-    if (this.answered) return Promise.resolve()
-    return new Promise((resolve) => {
-      const before = this.#tellEnded
-      this.#tellEnded = () => {
-        before?.()
-        resolve()
-      }
-    })
+  /** Calls back, once, if it ends otherwise than by its handler's answer; at once if it has. */
+  onEnded(callback: () => void): void {
+    if (this.answered) return callback()
+    const before = this.#tellEnded
+    this.#tellEnded =
+      before === undefined
+        ? callback
+        : () => {
+            before()
+            callback()
+          }
   }
 
   begin(): void {
     const { refusal, extra, malformedHeader } = this.#arrival
     this.#budget.announce()
-    this.#budget.keepContext(this.#request)
-    this.#budget.keepContext(this.#response)
+    guardExchange(this.#request, this.#response, this)
     this.#client.start()
     if (this.#isOver) return
     this.#budget.join(this.#options.shutdown)
@@ -177,14 +186,17 @@ export class OpenRequest implements DeadlineWatcher, ClientObserver, ResponseKee
     return true
   }
 
-  beforeHeaders(head: ResponseHead): void {
-    if (this.#isAnswering) return
+  beforeHeaders(writeHeadArguments: unknown[] | undefined): void {
+    if (this.#isBegun || this.#isAnswering) return
     this.#isBegun = true
     this.#isSentLate = this.#options.late === 'send' && this.deadline.expired
-    this.#body.begin(head)
-    // a framework that answers an error of ours in its own way sends the error's headers
-    const told = head.get('x-deadline-outcome')
-    if (isOutcome(told)) this.#told = told
+    const head = new ResponseHead(this.#response, writeHeadArguments)
+    this.#body = BegunBody.of(head)
+    if (head.status >= 500) {
+      // a framework that answers an error of ours in its own way sends the error's headers
+      const told = head.get('x-deadline-outcome')
+      if (isOutcome(told)) this.#told = told
+    }
     const timing = this.#budget.serverTiming
     if (timing !== undefined) head.append('server-timing', timing)
     if (this.#budget.isStopping) letConnectionGo(this.#response, head)
@@ -192,6 +204,11 @@ export class OpenRequest implements DeadlineWatcher, ClientObserver, ResponseKee
 
   bodyWritten(chunk: unknown): void {
     this.#body.written(chunk)
+  }
+
+  emit(emitter: EventEmitter, original: EventEmitter['emit'], args: EmitArguments): boolean {
+    this.#client.heard(emitter, args[0])
+    return this.#budget.emit(emitter, original, args)
   }
 
   /**
@@ -218,7 +235,7 @@ export class OpenRequest implements DeadlineWatcher, ClientObserver, ResponseKee
     if (!response.headersSent && !response.writableEnded) {
       this.#send(answerFor(reason, { request: this.#request, onExceeded: this.#onExceeded, extra }))
     } else if (!this.isOver()) {
-      this.#body.cutOff(response, reason, this.#original)
+      this.#body.cutOff(response, reason, this.original)
       this.#seal()
     }
   }
@@ -229,7 +246,7 @@ export class OpenRequest implements DeadlineWatcher, ClientObserver, ResponseKee
       this.#beforeAnswer?.()
       const timing = this.#budget.serverTiming
       const headers = timing === undefined ? answer.headers : { ...answer.headers, 'server-timing': timing }
-      writeAnswer(this.#request, this.#response, { ...answer, headers }, this.#original, {
+      writeAnswer(this.#request, this.#response, { ...answer, headers }, this.original, {
         isLast: this.#budget.isStopping,
       })
     } catch (error) {

@@ -2,14 +2,14 @@ import type { EventEmitter } from 'node:events'
 import type { DeadlineWatcher } from '../armed.ts'
 import { runWithDeadline } from '../current.ts'
 import { Deadline, internals } from '../deadline.ts'
-import { parseFloor, teachFloor } from '../duration.ts'
+import { isLearned, parseFloor, teachFloor } from '../duration.ts'
 import type { ErrorDetails, TimeBudgetError } from '../errors.ts'
 import { requestFinished, type RequestFinished, requestStarted, workLate } from '../events.ts'
 import { budgetTooSmall } from '../reasons.ts'
 import { formatServerTiming } from '../server-timing.ts'
 import type { Arrival, ArrivalOptions } from './arrival.ts'
 import { warnOfIgnored } from './ignored-options.ts'
-import { keepContext } from './keep-context.ts'
+import { emitUnder, keepContext } from './keep-context.ts'
 import type { Shutdown, Stoppable } from './shutdown.ts'
 
 /** Whose budget it is. */
@@ -29,8 +29,8 @@ export interface BudgetParts {
 export class RequestBudget {
   readonly #owner: BudgetOwner
   readonly #parts: BudgetParts
-  readonly #tightened: Deadline[] = []
-  readonly #shutdowns: Shutdown[] = []
+  #tightened: Deadline[] | undefined
+  #shutdowns: Shutdown[] | undefined
   #isLateNoted = false
 
   constructor(owner: BudgetOwner, parts: BudgetParts) {
@@ -41,7 +41,7 @@ export class RequestBudget {
 
   /** The deadline that rules now: the request's, or a route's tighter one. */
   get deadline(): Deadline {
-    return this.#tightened.at(-1) ?? this.#parts.entry
+    return this.#tightened?.at(-1) ?? this.#parts.entry
   }
 
   /** The deadline it arrived with. */
@@ -79,12 +79,13 @@ export class RequestBudget {
   join(shutdown: Shutdown | undefined): void {
     if (shutdown === undefined) return
     shutdown.enter(this.#owner)
+    this.#shutdowns ??= []
     this.#shutdowns.push(shutdown)
   }
 
   /** Whether the process is about to end. */
   get isStopping(): boolean {
-    return this.#shutdowns.some(({ hasBegun }) => hasBegun)
+    return this.#shutdowns?.some(({ hasBegun }) => hasBegun) === true
   }
 
   /** From now on the owner hears of the end; returns the reason if it has come already: nobody else will tell. */
@@ -100,6 +101,7 @@ export class RequestBudget {
     const remaining = outer.remaining()
     const needed = parseFloor(floor, 'floor', remaining - reserve) + reserve
     if (remaining < needed) return budgetTooSmall({ operation: undefined, needed, remaining, of: outer })
+    this.#tightened ??= []
     this.#tightened.push(Deadline.after(Math.min(budget, remaining - reserve), { parent: outer }))
     return this.watch()
   }
@@ -112,6 +114,17 @@ export class RequestBudget {
   /** Lets what listens to an object of the request's run under its deadline too. */
   keepContext(emitter: EventEmitter): void {
     if (this.#parts.options.ambient) keepContext(emitter, () => this.deadline)
+  }
+
+  /** Emits an event of an object of the request's, its listeners under the deadline. */
+  emit(
+    emitter: EventEmitter,
+    original: EventEmitter['emit'],
+    args: Parameters<EventEmitter['emit']>,
+  ): boolean {
+    return this.#parts.options.ambient
+      ? emitUnder(this.deadline, original, emitter, args)
+      : Reflect.apply(original, emitter, args)
   }
 
   /** The ledger as Server-Timing, if this caller gets it. */
@@ -138,11 +151,12 @@ export class RequestBudget {
   settle(end: Pick<RequestFinished, 'outcome' | 'status' | 'goneBy'>): void {
     const { entry, arrival, request, options } = this.#parts
     const { deadline } = this
-    for (const tightened of this.#tightened.toReversed()) tightened.settle()
+    for (const tightened of this.#tightened?.toReversed() ?? []) tightened.settle()
     entry.settle()
-    for (const shutdown of this.#shutdowns) shutdown.leave(this.#owner)
+    for (const shutdown of this.#shutdowns ?? []) shutdown.leave(this.#owner)
     if (arrival === undefined) return
-    teachFloor(options.floor, { spent: deadline.elapsed(), outcome: end.outcome })
+    if (isLearned(options.floor))
+      teachFloor(options.floor, { spent: deadline.elapsed(), outcome: end.outcome })
     requestFinished.publish(() => {
       const elapsed = deadline.elapsed()
       const source = deadline === entry ? arrival.source : 'route'

@@ -1,63 +1,119 @@
+import type { EventEmitter } from 'node:events'
 import type { IncomingMessage, ServerResponse } from 'node:http'
-import { ResponseHead } from './response-head.ts'
 
-/** Who decides over a guarded response. */
-export interface ResponseKeeper {
+/** Who decides over a guarded exchange. */
+export interface ExchangeKeeper {
+  /** The methods as they were before anybody guarded them. */
+  readonly original: OriginalMethods
   /** Before anything is sent: whether this is too late. Then the keeper has answered, and the call is dropped. */
   isTooLate(): boolean
-  /** Just before status and headers leave. */
-  beforeHeaders(head: ResponseHead): void
+  /** Before status and headers leave; called more than once. The arguments of `writeHead` may be changed in place. */
+  beforeHeaders(writeHeadArguments: unknown[] | undefined): void
   /** A part of the body is about to be written. */
   bodyWritten(chunk: unknown): void
+  /** In place of an event's listeners: hears of it, and calls the original. */
+  emit(emitter: EventEmitter, original: Emit, args: Parameters<Emit>): boolean
 }
 
-/** The response's methods as they were before anybody guarded them. */
+type Emit = EventEmitter['emit']
+
+/** An exchange's methods as they were before anybody guarded them. */
 export interface OriginalMethods {
   readonly writeHead: ServerResponse['writeHead']
   readonly write: ServerResponse['write']
   readonly end: ServerResponse['end']
   readonly flushHeaders: ServerResponse['flushHeaders']
+  readonly emit: Emit
+  readonly emitOfRequest: Emit
 }
 
+const keeperKey: unique symbol = Symbol('timebudget.keeper')
+type Kept<T> = T & { [keeperKey]?: ExchangeKeeper }
+
+/** Reads the methods; the same object for the same methods, which are those of Node's classes for nearly all requests. */
+export function originalMethods(request: IncomingMessage, response: ServerResponse): OriginalMethods {
+  const { writeHead, write, end, flushHeaders, emit } = response
+  const emitOfRequest = request.emit
+  if (
+    lastSeen?.writeHead === writeHead &&
+    lastSeen.write === write &&
+    lastSeen.end === end &&
+    lastSeen.flushHeaders === flushHeaders &&
+    lastSeen.emit === emit &&
+    lastSeen.emitOfRequest === emitOfRequest
+  ) {
+    return lastSeen
+  }
+  lastSeen = { writeHead, write, end, flushHeaders, emit, emitOfRequest }
+  return lastSeen
+}
+
+let lastSeen: OriginalMethods | undefined
+
 /**
- * Asks the keeper before a response begins, whichever way it is sent. Middleware that wraps these methods later wraps
- * ours, so that an answer through the originals never waits for a session store or a compressor.
+ * Asks the keeper before a response begins, whichever way it is sent, and before what either of the two emits reaches
+ * its listeners. Middleware that wraps these methods later wraps ours, so that an answer through the originals never waits
+ * for a session store or a compressor. The same functions for all: closures for each request cost more than the rest.
  */
-export function guardResponse(response: ServerResponse, keeper: ResponseKeeper): OriginalMethods {
-  const { writeHead, write, end, flushHeaders } = response
-  let headersPassed = false
+export function guardExchange(
+  request: Kept<IncomingMessage>,
+  response: Kept<ServerResponse>,
+  keeper: ExchangeKeeper,
+): void {
+  request[keeperKey] = keeper
+  request.emit = emitOfKeptRequest
+  response[keeperKey] = keeper
+  response.emit = emitOfKeptResponse
+  response.writeHead = guardedWriteHead
+  response.write = guardedWrite
+  response.end = guardedEnd
+  response.flushHeaders = guardedFlushHeaders
+}
 
-  const passHeaders = (writeHeadArguments: unknown[]): void => {
-    if (headersPassed) return
-    headersPassed = true
-    keeper.beforeHeaders(new ResponseHead(response, writeHeadArguments))
-  }
+function keeperOf(kept: Kept<object>): ExchangeKeeper {
+  return kept[keeperKey] as ExchangeKeeper // set together with the methods that ask for it
+}
 
-  response.writeHead = function guardedWriteHead(this: ServerResponse, ...args: unknown[]): ServerResponse {
-    if (keeper.isTooLate()) return this
-    passHeaders(args)
-    return Reflect.apply(writeHead, this, args)
+function emitOfKeptRequest(this: EventEmitter, ...args: Parameters<Emit>): boolean {
+  const keeper = keeperOf(this)
+  return keeper.emit(this, keeper.original.emitOfRequest, args)
+}
+
+function emitOfKeptResponse(this: EventEmitter, ...args: Parameters<Emit>): boolean {
+  const keeper = keeperOf(this)
+  return keeper.emit(this, keeper.original.emit, args)
+}
+
+function guardedWriteHead(this: ServerResponse, ...args: unknown[]): ServerResponse {
+  const keeper = keeperOf(this)
+  if (keeper.isTooLate()) return this
+  keeper.beforeHeaders(args)
+  return Reflect.apply(keeper.original.writeHead, this, args)
+}
+
+function guardedWrite(this: ServerResponse, ...args: unknown[]): boolean {
+  const keeper = keeperOf(this)
+  if (keeper.isTooLate()) return dropped(args)
+  keeper.beforeHeaders(undefined)
+  keeper.bodyWritten(args[0])
+  return Reflect.apply(keeper.original.write, this, args)
+}
+
+function guardedEnd(this: ServerResponse, ...args: unknown[]): ServerResponse {
+  const keeper = keeperOf(this)
+  if (keeper.isTooLate()) {
+    dropped(args)
+    return this
   }
-  response.write = function guardedWrite(this: ServerResponse, ...args: unknown[]): boolean {
-    if (keeper.isTooLate()) return dropped(args)
-    passHeaders([])
-    keeper.bodyWritten(args[0])
-    return Reflect.apply(write, this, args)
-  }
-  response.end = function guardedEnd(this: ServerResponse, ...args: unknown[]): ServerResponse {
-    if (keeper.isTooLate()) {
-      dropped(args)
-      return this
-    }
-    passHeaders([])
-    return Reflect.apply(end, this, args)
-  }
-  response.flushHeaders = function guardedFlushHeaders(this: ServerResponse): void {
-    if (keeper.isTooLate()) return
-    passHeaders([])
-    flushHeaders.call(this)
-  }
-  return { writeHead, write, end, flushHeaders }
+  keeper.beforeHeaders(undefined)
+  return Reflect.apply(keeper.original.end, this, args)
+}
+
+function guardedFlushHeaders(this: ServerResponse): void {
+  const keeper = keeperOf(this)
+  if (keeper.isTooLate()) return
+  keeper.beforeHeaders(undefined)
+  keeper.original.flushHeaders.call(this)
 }
 
 /**

@@ -36,6 +36,12 @@ const noneMalformed: readonly Malformed[] = Object.freeze([])
 const nothing: Decoded = Object.freeze({ malformed: noneMalformed })
 const noOptions: DecodeOptions = Object.freeze({})
 
+/** Whether any of the accepted headers is there at all; most requests carry none. */
+export function carriesDeadline(headers: HeaderSource, accept: readonly CodecName[]): boolean {
+  for (const name of accept) if (headers[codecs[name].header] !== undefined) return true
+  return false
+}
+
 /**
  * Reads the earliest deadline among the accepted headers; `now` is the wall clock in epoch ms.
  * Never throws; what is malformed is ignored and listed, and never means that a request has expired.
