@@ -1,15 +1,9 @@
-// What it costs to stand in line under a deadline: DeadlineQueue against p-queue that goes by deadline too, in one process
-// and in turns, so that the machine's noise meets both. `npm run build`, then `node bench/queue.mjs`.
+// Standing in line under a deadline: DeadlineQueue and p-queue, which can be made to go by deadline too.
 import { Deadline } from '@timebudget/core'
 import { DeadlineQueue } from '@timebudget/resilience'
 import PQueue from 'p-queue'
+import { serve } from '../support/worker.mjs'
 
-/** How many wait, and how often that is measured. */
-const lengths = [
-  [1_000, 40],
-  [20_000, 5],
-  [100_000, 2],
-]
 const budget = 3_600_000
 
 /** The earliest deadline first, in a binary heap: the fastest order that p-queue can be given. */
@@ -116,19 +110,7 @@ const contestants = {
   })),
 }
 
-for (let round = 0; round < 20; round += 1) {
-  for (const contestant of Object.values(contestants)) await costOf(1_000, contestant)
-}
-for (const [count, rounds] of lengths) {
-  const best = new Map(Object.keys(contestants).map((name) => [name, Infinity]))
-  for (let round = 0; round < rounds; round += 1) {
-    for (const [name, contestant] of Object.entries(contestants)) {
-      best.set(name, Math.min(best.get(name), await costOf(count, contestant)))
-    }
-  }
-  console.log(`${count} waiting, CPU for one to come and go:`)
-  for (const [name, cost] of best) {
-    const ratio = cost / best.get('DeadlineQueue')
-    console.log(`  ${name.padEnd(40)} ${cost.toFixed(0).padStart(7)} ns  ${ratio.toFixed(2)}`)
-  }
-}
+serve({
+  names: () => Object.keys(contestants),
+  costOf: ({ count, name }) => costOf(count, contestants[name]),
+})

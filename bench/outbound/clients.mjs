@@ -1,0 +1,63 @@
+import { Agent as HttpAgent, request as httpRequest } from 'node:http'
+
+const limit = 5_000
+const bare = 'bare'
+const byHand = 'AbortSignal.timeout'
+
+/** Each client bare, with a timeout by hand, and with timebudget; every call reads its answer to the end. */
+export const clients = {
+  fetch: {
+    [bare]: () => async (url) => (await fetch(url)).text(),
+    [byHand]: () => async (url) => (await fetch(url, { signal: AbortSignal.timeout(limit) })).text(),
+    'timebudget, fetch': async () => {
+      const { fetch } = await import('@timebudget/clients/fetch')
+      return async (url) => (await fetch(url)).text()
+    },
+    'timebudget, instrumentUndici': async () => {
+      const { instrumentUndici } = await import('@timebudget/clients/undici')
+      instrumentUndici()
+      return async (url) => (await fetch(url)).text()
+    },
+  },
+  'undici.request': {
+    [bare]: () => undici({}),
+    [byHand]: () => undici({ signalOf: () => AbortSignal.timeout(limit) }),
+    timebudget: async () =>
+      undici({ interceptor: (await import('@timebudget/clients/undici')).deadlineInterceptor() }),
+  },
+  'node:http': {
+    [bare]: () => nodeHttp({ request: httpRequest }),
+    [byHand]: () =>
+      nodeHttp({ request: httpRequest, optionsOf: () => ({ signal: AbortSignal.timeout(limit) }) }),
+    timebudget: async () => nodeHttp({ request: (await import('@timebudget/clients/node-http')).request }),
+    'timebudget, DeadlineAgent': async () => {
+      const { DeadlineAgent } = await import('@timebudget/clients/node-http')
+      const agent = new DeadlineAgent(new HttpAgent({ keepAlive: true }))
+      return nodeHttp({ request: httpRequest, optionsOf: () => ({ agent }) })
+    },
+  },
+}
+
+async function undici({ signalOf, interceptor }) {
+  const { Agent, request } = await import('undici')
+  const agent = new Agent()
+  const dispatcher = interceptor === undefined ? agent : agent.compose(interceptor)
+  return async (url) => {
+    const { body } = await request(url, signalOf ? { dispatcher, signal: signalOf() } : { dispatcher })
+    return body.text()
+  }
+}
+
+function nodeHttp({ request, optionsOf }) {
+  const agent = new HttpAgent({ keepAlive: true })
+  return (url) =>
+    new Promise((resolve, reject) => {
+      const sent = request(url, { agent, ...optionsOf?.() }, (response) => {
+        response.on('data', () => {})
+        response.on('end', resolve)
+        response.on('error', reject)
+      })
+      sent.on('error', reject)
+      sent.end()
+    })
+}
