@@ -19,10 +19,15 @@ export interface RequestStarted {
 
 /** A request is over, in exactly one way. Milliseconds. */
 export interface RequestFinished extends RequestStarted {
+  /** The one that ruled it in the end: its own, or that of a route which has tightened it, and which began later. */
+  readonly deadline: Deadline
   readonly outcome: Outcome
   /** The HTTP status that was sent, if any was. */
   readonly status: number | undefined
+  /** Since the request began. */
   readonly elapsed: number
+  /** What the request had in all, from its beginning to the deadline that ruled it in the end. */
+  readonly budget: number
   /** How long after its deadline it ended; 0 if in time. */
   readonly overrun: number
   /** How the client left, if it did: `client_fin`, `client_reset`, `h2_rst_8`, ... */

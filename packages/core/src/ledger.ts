@@ -9,7 +9,7 @@ export interface LedgerEntry {
   readonly start: number
   /** What was left of the request when it started. */
   readonly remaining: number
-  /** What it was allowed to take; `Infinity` if nothing bounds it. */
+  /** What it was allowed to take; `Infinity` if nothing bounds it. A peer does not tell: of its own, what was left of the call. */
   readonly granted: number
   /** The least it was worth starting with. */
   readonly floor: number
@@ -90,7 +90,7 @@ export class Ledger {
         path: `${under.path}.${report.path}`,
         start: under.start + report.start,
         remaining: Math.max(0, under.remaining - report.start),
-        granted: under.granted,
+        granted: Math.max(0, under.granted - report.start),
         floor: 0,
         reserve: 0,
         spent: report.spent,

@@ -43,13 +43,13 @@ export function recordRequests({ meter, names, listen, onStop }: Recording): voi
     active.up()
     limit(deadline.budget, { [metricLabels.source]: source, [metricLabels.clamped]: clamped })
   })
-  listen(requestFinished, ({ deadline, outcome, elapsed, overrun: late, goneBy, request }) => {
+  listen(requestFinished, ({ budget, outcome, elapsed, overrun: late, goneBy, request }) => {
     const attributes = { [metricLabels.outcome]: outcome }
     requests(1, attributes)
     if (underWay.delete(request)) active.down()
     if (isLeft(outcome)) clientsClosed(1, { [metricLabels.goneBy]: waysToLeave.of(goneBy ?? 'unknown') })
     // of no limit there is no share
-    if (deadline.budget < Infinity) utilization(elapsed / deadline.budget, attributes)
+    if (budget < Infinity) utilization(elapsed / budget, attributes)
     if (late > 0) overrun(late, attributes)
   })
   onStop(() => active.clear())

@@ -56,12 +56,13 @@ export function stampRequests(isUnset: (ended: EndedWork) => boolean): () => voi
 function writeEnd({ span, started, finished }: OpenEntry, isUnset: (ended: EndedWork) => boolean): void {
   const { deadline, source } = finished ?? started
   const elapsed = finished?.elapsed ?? deadline.elapsed()
+  const budget = finished?.budget ?? deadline.budget
   const outcome = finished?.outcome ?? endToCome(started)
   describe(span, {
-    [spanAttributes.limit]: wholeMs(deadline.budget),
+    [spanAttributes.limit]: wholeMs(budget),
     [spanAttributes.source]: source,
     [spanAttributes.consumed]: wholeMs(elapsed),
-    [spanAttributes.overrun]: wholeMs(finished?.overrun ?? elapsed - deadline.budget),
+    [spanAttributes.overrun]: wholeMs(finished?.overrun ?? elapsed - budget),
     [spanAttributes.goneBy]: finished?.goneBy,
   })
   if (outcome === undefined) return

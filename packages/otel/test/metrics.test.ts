@@ -158,6 +158,7 @@ describe('requests', () => {
       outcome: 'ok',
       status: 200,
       elapsed: 1,
+      budget: 1_000,
       overrun: 0,
       goneBy: undefined,
     }))
@@ -315,6 +316,7 @@ describe('recordMetrics', () => {
         outcome: 'deadline_exceeded',
         status: 504,
         elapsed,
+        budget: 0,
         overrun: Infinity,
         goneBy: undefined,
       }))

@@ -156,12 +156,15 @@ export class RequestBudget {
     for (const shutdown of this.#shutdowns ?? []) shutdown.leave(this.#owner)
     if (arrival === undefined) return
     if (isLearned(options.floor))
-      teachFloor(options.floor, { spent: deadline.elapsed(), outcome: end.outcome })
+      teachFloor(options.floor, { spent: entry.elapsed(), outcome: end.outcome })
     requestFinished.publish(() => {
-      const elapsed = deadline.elapsed()
-      const source = deadline === entry ? arrival.source : 'route'
-      const overrun = Math.max(0, elapsed - deadline.budget)
-      return { ...end, deadline, source, clamped: arrival.clamped, request, elapsed, overrun }
+      const elapsed = entry.elapsed()
+      const isTightened = deadline !== entry
+      // a route's deadline began later than the request, and ends that much later on its scale
+      const budget = isTightened ? elapsed - deadline.elapsed() + deadline.budget : entry.budget
+      const source = isTightened ? 'route' : arrival.source
+      const overrun = Math.max(0, elapsed - budget)
+      return { ...end, deadline, source, clamped: arrival.clamped, request, elapsed, budget, overrun }
     })
   }
 }

@@ -62,6 +62,32 @@ describe('withDeadline()', () => {
     await close()
   })
 
+  test('tells of a request that a route has tightened its time and its budget from its own beginning', async () => {
+    const tight = withDeadline((_request, response) => void response.end('done'), { default: '10s' })
+    const late = withDeadline(forever, { default: 20 })
+    const listener = withDeadline(
+      (request, response) => {
+        setTimeout(() => (request.url === '/late' ? late : tight)(request, response), 60)
+      },
+      { default: '30s' },
+    )
+    const { port, close } = await listenOn(createServer(listener))
+    const finished: RequestFinished[] = []
+    const stop = requestFinished.subscribe((event) => finished.push(event))
+    expect(await call({ port, protocol: 'http/1.1' })).toMatchObject({ status: 200 })
+    expect(await call({ port, protocol: 'http/1.1' }, { path: '/late' })).toMatchObject({ status: 504 })
+    stop()
+    await close()
+    const [inTime, tooLate] = finished
+    expect(inTime).toMatchObject({ source: 'route', deadline: { budget: 10_000 }, overrun: 0 })
+    expect(inTime?.elapsed).toBeGreaterThan(59)
+    expect(inTime?.budget).toBeGreaterThan(10_059)
+    // what it had is never more than what it arrived with, and an end at the deadline is none before it
+    expect(tooLate).toMatchObject({ source: 'route', outcome: 'deadline_exceeded' })
+    expect(tooLate?.budget).toBeGreaterThan(79)
+    expect(tooLate?.overrun).toBeCloseTo((tooLate?.elapsed ?? 0) - (tooLate?.budget ?? 0), 6)
+  })
+
   test('lets a process end soon after its server has closed, whatever budgets a client left behind', async () => {
     const program = `
       import { createServer } from 'node:http'

@@ -26,7 +26,7 @@ export function viewEntries(
       depth,
       start: roundToTenths(entry.start),
       remaining: tenths(entry.remaining),
-      // of a peer's part the ledger has only what its caller was granted
+      // of a peer's part the ledger has only what its caller had left
       granted: entry.source === 'peer' ? null : tenths(entry.granted),
       floor: roundToTenths(entry.floor),
       reserve: roundToTenths(entry.reserve),

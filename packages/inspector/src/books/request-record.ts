@@ -67,16 +67,14 @@ export class RequestRecord {
   }
 
   finish(
-    { deadline, source, elapsed, outcome, overrun, status, goneBy }: RequestFinished,
+    { deadline, source, elapsed, budget, outcome, overrun, status, goneBy }: RequestFinished,
     codeOf: CodeOf,
   ): void {
-    const entry = this.#live?.entry ?? deadline
     this.#source = source
-    this.#budget = budgetOf(entry, deadline)
+    this.#budget = { budget: tenths(deadline.budget), deadlineAt: tenths(budget) }
     this.#end = {
       outcome,
-      // the event counts from where a route's own deadline began, the ledger from the request's beginning
-      elapsed: roundToTenths(entry === deadline ? elapsed : entry.elapsed()),
+      elapsed: roundToTenths(elapsed),
       overrun: roundToTenths(overrun),
       status: status ?? null,
       goneBy: goneBy === undefined ? null : cleanText(goneBy),

@@ -54,6 +54,7 @@ export class ToldRequest {
       outcome,
       status,
       elapsed: deadline.elapsed(),
+      budget: deadline.budget,
       overrun: 0,
       goneBy: undefined,
     }))
