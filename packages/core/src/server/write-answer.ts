@@ -59,8 +59,8 @@ export function writeAnswer(
     if (closing && isSent) stopUpload(request, response)
     return
   }
-  // the rest of the upload would be taken for the next request
-  if (closing) response.setHeader('connection', 'close')
+  // the rest of the upload would be taken for the next request; who is refused on arrival may have none to send
+  if (closing && announcesBody(request)) response.setHeader('connection', 'close')
   Reflect.apply(writeHead, response, [status, STATUS_CODES[status] ?? String(status)])
   Reflect.apply(end, response, isSent ? [body] : [])
 }
@@ -70,4 +70,9 @@ function stopUpload(request: IncomingMessage, response: ServerResponse): void {
   if (request.listenerCount('error') > 0)
     request.destroy(new Error('the request was answered before its body had ended'))
   http2StreamOf(response)?.close()
+}
+
+function announcesBody({ headers }: IncomingMessage): boolean {
+  const length = headers['content-length']
+  return headers['transfer-encoding'] !== undefined || (length !== undefined && length !== '0')
 }

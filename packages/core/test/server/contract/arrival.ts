@@ -1,6 +1,6 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import { describe, expect, test } from 'vitest'
-import { call } from '../client.ts'
+import { begin, call, connection } from '../client.ts'
 import { type Handler, type Host, serve } from '../host.ts'
 
 const showBudget: Handler = ({ deadline }) => String(Math.ceil(deadline.budget))
@@ -167,6 +167,19 @@ export function arrivalContract(host: Host): void {
       })
       expect(await call(server)).toMatchObject({ status: 504 })
       expect(server.entered.all).toHaveLength(0)
+    })
+
+    test('costs its caller no connection, unless the rest of its body is still to come', async () => {
+      await using server = await serve(host, { handler: showBudget })
+      const kept = connection(server)
+      const headers = { 'x-request-timeout-ms': '0' }
+      for (const isReused of [false, true, true].map((isLater) => isLater || host.protocol === 'h2'))
+        expect(await call(server, { headers, connection: kept })).toMatchObject({ status: 504, isReused })
+      if (host.protocol === 'http/1.1') {
+        const { reply } = begin(server, { headers, isUploading: true, connection: kept })
+        expect(await reply).toMatchObject({ status: 504, headers: { connection: 'close' } })
+      }
+      kept.close()
     })
 
     test('gets no body if it asked with HEAD', async () => {
