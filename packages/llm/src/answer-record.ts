@@ -1,4 +1,4 @@
-import { type Outcome, outcomeOf, type RunningOperation } from '@timebudget/core'
+import { type Outcome, outcomeOf, type RunningOperation, runWithDeadline } from '@timebudget/core'
 import type { Answer, JobTicket, RungAttempt } from './answer.ts'
 import { type LlmAnswered, llmAnswered } from './answer-events.ts'
 import { CallLog } from './call-log.ts'
@@ -70,7 +70,7 @@ export class AnswerRecord {
       ({ rung, outcome }) => rung === this.#firstRung && outcome !== 'ok',
     )
     if (said.complete) this.#options.cost?.noteSuccess(this.payer)
-    running.end(degraded || !said.complete ? 'degraded' : 'ok')
+    const outcome = running.deadline.reason?.outcome ?? (degraded || !said.complete ? 'degraded' : 'ok')
     const { usage, timings } = this.calls.summary(said.rung)
     const answer: Answer = {
       text: said.text,
@@ -84,13 +84,16 @@ export class AnswerRecord {
       timings: { ...timings, total: this.#options.clock.now() - this.#startedAt },
       job: said.job,
     }
-    this.#tell(running.entry.outcome ?? 'ok', { answer, error: undefined })
+    this.#tell(outcome, { answer, error: undefined, running })
+    running.end(outcome)
     this.#resolve(answer)
   }
 
-  /** Ends the question without an answer; returns the error. */
-  fail(error: unknown): unknown {
-    this.#tell(outcomeOf(error), { answer: undefined, error })
+  /** Ends the question without an answer; returns what to throw. */
+  fail(failure: unknown, running?: RunningOperation): unknown {
+    const error = running?.deadline.reason ?? failure
+    this.#tell(outcomeOf(error), { answer: undefined, error, running })
+    running?.fail(error)
     this.#reject(error)
     return error
   }
@@ -100,10 +103,23 @@ export class AnswerRecord {
     return cost === undefined ? undefined : this.calls.cost(cost)
   }
 
-  #tell(outcome: Outcome, end: Pick<LlmAnswered, 'answer' | 'error'>): void {
+  /** Before its operation ends, and under its deadline, so that whoever listens can add to what is known of that. */
+  #tell(
+    outcome: Outcome,
+    {
+      answer,
+      error,
+      running,
+    }: Pick<LlmAnswered, 'answer' | 'error'> & {
+      readonly running: RunningOperation | undefined
+    },
+  ): void {
     const { operation } = this.#options
     const { feature, tenant } = this.payer
-    llmAnswered.publish(() => ({ operation, feature, tenant, outcome, ...end, cost: this.#cost }))
+    const publish = (): void =>
+      llmAnswered.publish(() => ({ operation, feature, tenant, outcome, answer, error, cost: this.#cost }))
+    if (running === undefined) publish()
+    else runWithDeadline(running.deadline, publish)
   }
 }
 

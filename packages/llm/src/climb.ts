@@ -11,7 +11,7 @@ import {
 } from '@timebudget/core'
 import type { Answer, RungAttempt } from './answer.ts'
 import { AnswerRecord, type Said } from './answer-record.ts'
-import { withCallSettings } from './call-settings.ts'
+import { type CallSettings, withCallSettings } from './call-settings.ts'
 import type { Ask, ResolvedLadderOptions, Token } from './ladder.ts'
 import { isContent, type ModelEvent } from './model-events.ts'
 import type { Rung, RungAnswer } from './rungs/rung.ts'
@@ -83,7 +83,7 @@ export class Climb<Input> {
       if (running.deadline.reason !== undefined) throw running.deadline.reason
       this.#record.finish(running, yield* this.#climb(running))
     } catch (error) {
-      throw this.#record.fail(running.fail(error))
+      throw this.#record.fail(error, running)
     }
   }
 
@@ -154,9 +154,11 @@ export class Climb<Input> {
       }
       attempt = opened.attempt
       said.job = opened.job
-      events = opened.events[Symbol.asyncIterator]()
+      const pieces = (events = opened.events[Symbol.asyncIterator]())
+      const settings = this.#settingsOf(rung)
       for (;;) {
-        const { done, value } = await cutOff.of(events.next())
+        // what makes the pieces runs when they are asked for
+        const { done, value } = await cutOff.of(inside(own, settings, () => pieces.next()))
         if (done === true) break
         const token = tokenOf(value, rung.name)
         if (token === undefined) continue
@@ -202,25 +204,25 @@ export class Climb<Input> {
     })
   }
 
-  #open(rung: Rung<Input>, own: RunningOperation, index: number): Promise<RungAnswer | undefined> {
+  async #open(rung: Rung<Input>, own: RunningOperation, index: number): Promise<RungAnswer | undefined> {
     const { input } = this.#question
-    const { feature, tenant } = this.#record.payer
     const idempotencyKey = index === 0 ? this.#key : `${this.#key}.${rung.name}`
     const { idempotent } = this.#options
-    return runWithDeadline(own.deadline, () =>
-      withCallSettings(
-        { feature, tenant, idempotencyKey, onCall: (call) => this.#record.noteCall(rung.name, call) },
-        async () =>
-          rung.open(input, {
-            deadline: own.deadline,
-            signal: own.signal,
-            idempotencyKey,
-            idempotent,
-            noteAttempt: ({ attempt, error, spent }) =>
-              this.#record.note({ rung: rung.name, attempt, outcome: outcomeOf(error), error, spent }),
-          }),
-      ),
+    return inside(own, { ...this.#settingsOf(rung), idempotencyKey }, async () =>
+      rung.open(input, {
+        deadline: own.deadline,
+        signal: own.signal,
+        idempotencyKey,
+        idempotent,
+        noteAttempt: ({ attempt, error, spent }) =>
+          this.#record.note({ rung: rung.name, attempt, outcome: outcomeOf(error), error, spent }),
+      }),
     )
+  }
+
+  #settingsOf(rung: Rung<Input>): CallSettings {
+    const { feature, tenant } = this.#record.payer
+    return { feature, tenant, onCall: (call) => this.#record.noteCall(rung.name, call) }
   }
 
   #reserveAfter(index: number): number {
@@ -249,6 +251,11 @@ export class Climb<Input> {
   ): void {
     this.#record.note({ rung: rung.name, ...attempt, spent: this.#options.clock.now() - begunAt })
   }
+}
+
+/** Runs what is a rung's own work as such: in its operation, under its deadline, its calls to models noted as its. */
+function inside<T>(own: RunningOperation, settings: CallSettings, work: () => T): T {
+  return own.within(() => runWithDeadline(own.deadline, () => withCallSettings(settings, work)))
 }
 
 function tokenOf(event: ModelEvent, rung: string): Token | undefined {

@@ -19,6 +19,12 @@ export const spanAttributes = {
   firstToken: 'deadline.llm.first_token_ms',
   complete: 'deadline.llm.complete',
   estimated: 'deadline.llm.usage.estimated',
+  rung: 'deadline.rung',
+  answerComplete: 'deadline.answer.complete',
+  answerReason: 'deadline.answer.reason',
+  cost: 'deadline.cost.amount',
+  currency: 'deadline.cost.currency',
+  costEstimated: 'deadline.cost.estimated',
   errorType: 'error.type',
 } as const
 

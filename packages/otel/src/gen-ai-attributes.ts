@@ -16,8 +16,18 @@ export const genAiAttributes = {
 /** Before it was called `gen_ai.provider.name`. */
 const formerProvider = 'gen_ai.system'
 
+/** What the conventions call the work around calls to models: it holds calls, and is none. */
+const workAround: ReadonlySet<unknown> = new Set([
+  'create_agent',
+  'execute_tool',
+  'invoke_agent',
+  'invoke_workflow',
+  'plan',
+])
+
 /** Whether an SDK or an instrumentation has made this span of a call to a model. */
-export function isGenAi(span: Span): boolean {
-  const telling = [genAiAttributes.operation, genAiAttributes.provider, formerProvider]
-  return telling.some((name) => attributeOf(span, name) !== undefined)
+export function isModelCall(span: Span): boolean {
+  const operation = attributeOf(span, genAiAttributes.operation)
+  if (operation !== undefined) return !workAround.has(operation)
+  return [genAiAttributes.provider, formerProvider].some((name) => attributeOf(span, name) !== undefined)
 }

@@ -1,5 +1,6 @@
 import type { Attributes } from '@opentelemetry/api'
 import { modelCallBuckets, tokenBuckets } from './bucket-metrics.ts'
+import { conventional, operationAt } from './gen-ai-words.ts'
 import type { Recording } from './listening-metrics.ts'
 import { type FinishedCall, llmCallFinished } from './llm-events.ts'
 import { genAiLabels } from './metric-names.ts'
@@ -102,25 +103,4 @@ export function genAiAttributes(names: Recording['names']): (call: FinishedCall)
       ...(model === undefined ? {} : { [genAiLabels.model]: models.of(model) }),
     }
   }
-}
-
-/** The kind of operation that is asked for at such an address, in the word of the conventions. */
-export function operationAt(url: string): string {
-  if (/\/embeddings?$/.test(url)) return 'embeddings'
-  if (/:(stream)?generateContent$/i.test(url)) return 'generate_content'
-  return url.endsWith('/completions') && !url.endsWith('/chat/completions') ? 'text_completion' : 'chat'
-}
-
-/** Providers that the conventions know by another word than we do. */
-const conventionalNames: ReadonlyMap<string, string> = new Map([
-  ['azure', 'azure.ai.openai'],
-  ['bedrock', 'aws.bedrock'],
-  ['google', 'gcp.gen_ai'],
-  ['mistral', 'mistral_ai'],
-  ['xai', 'x_ai'],
-])
-
-/** The provider's name as the conventions have it. */
-export function conventional(provider: string): string {
-  return conventionalNames.get(provider) ?? provider
 }

@@ -1,13 +1,17 @@
-import { type Attributes, context, SpanKind, type Tracer, trace } from '@opentelemetry/api'
+import { type Attributes, context, type Span, SpanKind, type Tracer, trace } from '@opentelemetry/api'
 import { currentDeadline } from '@timebudget/core'
 import { describe, spanAttributes, wholeMs } from './attributes.ts'
 import { genAiAttributes as genAi } from './gen-ai-attributes.ts'
-import { conventional, operationAt } from './gen-ai-metrics.ts'
+import { conventional, operationAt } from './gen-ai-words.ts'
 import { guarded } from './guarded.ts'
 import { type FinishedCall, llmCallFinished } from './llm-events.ts'
 import { operationSpanUnder } from './operation-spans.ts'
+import { shortened } from './span-names.ts'
 import { withOwnMark } from './span-places.ts'
 import { type EndedWork, stampOutcome } from './span-status.ts'
+
+/** Calls that have a span: two recordings would double what was used in every sum. */
+const traced = new WeakSet<FinishedCall>()
 
 /** Makes a span of each call to a model, beneath its operation's; until stopped. */
 export function traceLlmCalls(tracer: () => Tracer, isUnset: (ended: EndedWork) => boolean): () => void {
@@ -18,17 +22,18 @@ export function traceLlmCalls(tracer: () => Tracer, isUnset: (ended: EndedWork) 
 
 function traceCall(call: FinishedCall, tracer: () => Tracer, isUnset: (ended: EndedWork) => boolean): void {
   // neither was ever made
-  if (call.sdkRetry || call.outcome === 'short_circuited') return
+  if (call.sdkRetry || call.outcome === 'short_circuited' || traced.has(call)) return
+  traced.add(call)
   const operation = operationSpanUnder(currentDeadline())
-  // the SDK's own span has the usage: a second one would double it in every sum
-  if (operation?.isCountedBySdk === true) return
+  // it has the usage, and what we know beyond
+  if (operation?.sdkSpan !== undefined) return describeSdkSpan(operation.sdkSpan, call)
   const running = context.active()
   const parent = operation === undefined ? running : trace.setSpan(running, operation.span)
   const { url, model, timings } = call
   const kindOfCall = operationAt(url)
   const endTime = performance.timeOrigin + performance.now()
   const span = tracer().startSpan(
-    model === undefined ? kindOfCall : `${kindOfCall} ${model}`,
+    model === undefined ? kindOfCall : shortened(`${kindOfCall} ${model}`),
     { kind: SpanKind.CLIENT, startTime: endTime - timings.total, attributes: attributesOf(call) },
     withOwnMark(parent),
   )
@@ -37,6 +42,17 @@ function traceCall(call: FinishedCall, tracer: () => Tracer, isUnset: (ended: En
   const ended = { kind: 'llm_call', operation: call.operation, outcome: call.outcome, begun } as const
   stampOutcome(span, ended, { error: call.error, isUnset })
   span.end(endTime)
+}
+
+/** Of several attempts behind one span the last one stands. */
+function describeSdkSpan(span: Span, { timings, complete, outcome }: FinishedCall): void {
+  if (!span.isRecording()) return
+  const firstToken = wholeMs(timings.firstToken)
+  describe(span, {
+    ...(firstToken === undefined ? {} : { [spanAttributes.firstToken]: firstToken }),
+    [spanAttributes.complete]: complete,
+    [spanAttributes.outcome]: outcome,
+  })
 }
 
 function attributesOf(call: FinishedCall): Attributes {

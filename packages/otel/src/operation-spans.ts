@@ -9,8 +9,9 @@ import {
   operationStarted,
 } from '@timebudget/core'
 import { describe, spanAttributes, wholeMs } from './attributes.ts'
-import { isGenAi } from './gen-ai-attributes.ts'
+import { isModelCall } from './gen-ai-attributes.ts'
 import { guarded } from './guarded.ts'
+import { shortened } from './span-names.ts'
 import { withOwnMark } from './span-places.ts'
 import { type EndedWork, stampOutcome } from './span-status.ts'
 
@@ -19,8 +20,8 @@ export interface OperationSpan {
   readonly span: Span
   /** What was active when it began. */
   readonly base: Span | undefined
-  /** Whether an SDK has made a span of its own for the call to a model that this operation is part of. */
-  readonly isCountedBySdk: boolean
+  /** The span that an SDK has made of the call to a model which this operation is part of. */
+  readonly sdkSpan: Span | undefined
   isOver: boolean
 }
 
@@ -55,8 +56,8 @@ function begin({ deadline, entry, around }: OperationStarted, tracer: () => Trac
   // somebody else listens as well
   if (spanOf.has(entry)) return
   const { span } = startSpan({ deadline, entry }, tracer)
-  if (trace.isSpanContextValid(span.spanContext()))
-    around((work) => context.with(trace.setSpan(context.active(), span), work))
+  // what is not recorded is nobody's parent
+  if (span.isRecording()) around((work) => context.with(trace.setSpan(context.active(), span), work))
 }
 
 function end(
@@ -75,8 +76,11 @@ function end(
     outcome: entry.outcome ?? 'ok',
     begun: false,
   } as const
-  stampOutcome(span, ended, { error, isUnset })
-  span.end()
+  try {
+    stampOutcome(span, ended, { error, isUnset })
+  } finally {
+    span.end()
+  }
 }
 
 function startSpan(
@@ -86,14 +90,15 @@ function startSpan(
   const running = context.active()
   const outer = operationAround(deadline, entry)
   const parent = parentOf(running, outer)
-  const span = tracer().startSpan(entry.name, { kind: SpanKind.INTERNAL }, withOwnMark(parent))
+  const span = tracer().startSpan(shortened(entry.name), { kind: SpanKind.INTERNAL }, withOwnMark(parent))
   const above = trace.getSpan(parent)
-  const isCountedBySdk = above !== undefined && (isGenAi(above) || (outer?.isCountedBySdk ?? false))
-  const made: OperationSpan = { span, base: trace.getSpan(running), isCountedBySdk, isOver: false }
+  const sdkSpan = above !== undefined && isModelCall(above) ? above : outer?.sdkSpan
+  const made: OperationSpan = { span, base: trace.getSpan(running), sdkSpan, isOver: false }
   spanOf.set(entry, made)
   spanUnder.set(deadline, made)
+  if (!span.isRecording()) return made
   describe(span, {
-    [spanAttributes.operation]: entry.path,
+    [spanAttributes.operation]: shortened(entry.path),
     [spanAttributes.remaining]: wholeMs(entry.remaining),
     [spanAttributes.granted]: wholeMs(entry.granted),
     [spanAttributes.floor]: wholeMs(entry.floor),
@@ -105,7 +110,7 @@ function startSpan(
 
 /** The innermost span: what is active, unless it was already so when the operation around this one began. */
 function parentOf(running: Context, outer: OperationSpan | undefined): Context {
-  if (outer === undefined) return running
+  if (outer === undefined || !outer.span.isRecording()) return running
   const active = trace.getSpan(running)
   const isWithin = active !== undefined && active !== outer.base && isSameTrace(active, outer.span)
   return isWithin ? running : trace.setSpan(running, outer.span)

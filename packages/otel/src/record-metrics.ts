@@ -1,4 +1,4 @@
-import type { Meter } from '@opentelemetry/api'
+import { createNoopMeter, type Meter } from '@opentelemetry/api'
 import { refuseUnknownOptions } from '@timebudget/core'
 import { type GenAiNames, recordGenAi } from './gen-ai-metrics.ts'
 import { warnOnce } from './guarded.ts'
@@ -20,8 +20,12 @@ export interface MetricsOptions {
   readonly genAi?: GenAiNames | false | undefined
 }
 
+/** Meters that are recorded into: a second recording would count everything twice. */
+const recorded = new WeakSet<Meter>()
+
 /**
  * Records what becomes of deadlines, requests, operations and calls to models, until the returned function is called.
+ * An SDK must have been started before; into one meter it is recorded once.
  *
  *     const stop = recordMetrics(metrics.getMeter('timebudget'))
  *
@@ -35,7 +39,17 @@ export function recordMetrics(meter: Meter, options: MetricsOptions = {}): () =>
   if (genAi !== false && genAi !== 'v0.1' && genAi !== 'v1.41')
     throw new TypeError(`genAi: expected 'v0.1', 'v1.41' or false, got ${String(genAi)}`)
 
-  const stops: Array<() => void> = []
+  if (isNoop(meter)) {
+    // the API for metrics, unlike that for traces, hands nothing on to an SDK that comes later
+    if (!isMeantToBeNone()) warnOnce('recordMetrics', 'no SDK gives this meter: call it after `sdk.start()`')
+    return ignore
+  }
+  if (recorded.has(meter)) {
+    warnOnce('recordMetrics', 'this meter is recorded into already')
+    return ignore
+  }
+  recorded.add(meter)
+  const stops: Array<() => void> = [() => recorded.delete(meter)]
   const recording: Recording = {
     meter: new SaneMeter(meter),
     names: () => new BoundedNames(maxNames),
@@ -63,3 +77,16 @@ export function recordMetrics(meter: Meter, options: MetricsOptions = {}): () =>
     for (const stop of stops.splice(0)) stop()
   }
 }
+
+function isNoop(meter: Meter): boolean {
+  return meter.constructor === createNoopMeter().constructor
+}
+
+/** Whether the environment wants no metrics. */
+function isMeantToBeNone(
+  { OTEL_SDK_DISABLED, OTEL_METRICS_EXPORTER }: NodeJS.ProcessEnv = process.env,
+): boolean {
+  return OTEL_SDK_DISABLED?.trim().toLowerCase() === 'true' || OTEL_METRICS_EXPORTER?.trim() === 'none'
+}
+
+function ignore(): void {}

@@ -1,5 +1,6 @@
 import { trace, type Tracer, type TracerProvider } from '@opentelemetry/api'
 import { refuseUnknownOptions } from '@timebudget/core'
+import { describeAnswers } from './answer-spans.ts'
 import { traceLlmCalls } from './llm-spans.ts'
 import { traceOperations } from './operation-spans.ts'
 import { stampRequests } from './request-spans.ts'
@@ -34,7 +35,7 @@ export function recordSpans(options: SpanOptions = {}): () => void {
   if (options.operations !== false) {
     // asked for at each span: another copy of the API may register an SDK later
     const tracer = (): Tracer => (options.tracerProvider ?? trace).getTracer('@timebudget/otel')
-    stops.push(traceOperations(tracer, isUnset), traceLlmCalls(tracer, isUnset))
+    stops.push(traceOperations(tracer, isUnset), traceLlmCalls(tracer, isUnset), describeAnswers())
   }
   return function stopRecording(): void {
     for (const stop of stops.splice(0)) stop()

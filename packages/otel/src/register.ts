@@ -1,5 +1,4 @@
 import { startTelemetry } from './start-telemetry.ts'
 
 // node --import @timebudget/otel/register app.js: everything else is said by OTEL_* variables
-const telemetry = startTelemetry()
-process.once('beforeExit', () => void telemetry.shutdown())
+startTelemetry()

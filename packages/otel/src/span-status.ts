@@ -1,6 +1,7 @@
 import { type Span, SpanStatusCode } from '@opentelemetry/api'
 import { findTimeBudgetError, type Outcome } from '@timebudget/core'
 import { spanAttributes } from './attributes.ts'
+import { guarded } from './guarded.ts'
 
 /** What came to its end, for whoever decides whether it was an error. */
 export interface EndedWork {
@@ -17,7 +18,7 @@ export type UnsetRule = readonly Outcome[] | ((ended: EndedWork) => boolean)
 
 /** @throws TypeError if it is neither a list nor a function. */
 export function resolveUnset(rule: UnsetRule = []): (ended: EndedWork) => boolean {
-  if (typeof rule === 'function') return rule
+  if (typeof rule === 'function') return (ended) => guarded('the function unset', () => rule(ended), false)
   if (!Array.isArray(rule)) throw new TypeError('unset: expected a list of outcomes or a function')
   return ({ outcome }) => rule.includes(outcome)
 }

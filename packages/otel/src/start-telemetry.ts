@@ -1,5 +1,6 @@
-import { metrics } from '@opentelemetry/api'
+import { metrics, type TextMapPropagator } from '@opentelemetry/api'
 import { type Duration, parseDuration, refuseUnknownOptions } from '@timebudget/core'
+import { isApiShared } from './api-copies.ts'
 import { guarded, warnOnce } from './guarded.ts'
 import { requireInstalled } from './installed.ts'
 import { registerLoaderHook } from './loader-hook.ts'
@@ -9,6 +10,7 @@ import type { PropagatorOptions } from './propagator-options.ts'
 import { type MetricsOptions, recordMetrics } from './record-metrics.ts'
 import type { SpanOptions } from './record-spans.ts'
 import { DeadlineSpanProcessor } from './span-processor.ts'
+import { usualPropagators } from './usual-propagators.ts'
 
 /** What may be said about telemetry; every option may be left out, and the environment's OTEL_* variables say the rest. */
 export interface TelemetryOptions {
@@ -56,17 +58,23 @@ export function startTelemetry(options: TelemetryOptions = {}): Telemetry {
   const sdk = makeSdk(options)
   if (options.loaderHook !== false) guarded('the loader hook', registerLoaderHook, undefined)
   sdk.start()
+  // another copy of the API would have neither spans nor metrics, and say nothing
+  isApiShared()
   observeTracers(processor)
   const stopMetrics =
     options.metrics === false ? ignore : recordMetrics(metrics.getMeter('@timebudget/otel'), options.metrics)
-  return {
+  const telemetry: Telemetry = {
     async shutdown(timeout = '5s') {
       const limit = parseDuration(timeout, 'timeout')
+      process.off('beforeExit', exportTheRest)
       stopMetrics()
       await processor.shutdown()
       await atMost(limit, sdk.shutdown())
     },
   }
+  const exportTheRest = (): void => void telemetry.shutdown()
+  process.once('beforeExit', exportTheRest)
+  return telemetry
 }
 
 function isDisabled(): boolean {
@@ -78,15 +86,21 @@ function makeSdk({ serviceName, propagation, sdk = {} }: TelemetryOptions): Sdk 
   if (typeof NodeSDK !== 'function')
     throw new Error('startTelemetry needs the SDK: npm install @opentelemetry/sdk-node')
   const service = propagation?.service ?? serviceName
-  const more = sdk['instrumentations']
+  const { instrumentations: more, textMapPropagator, ...others } = sdk
   return Reflect.construct(NodeSDK, [
     {
-      textMapPropagator: new DeadlinePropagator({ ...propagation, service }),
+      textMapPropagator: new DeadlinePropagator({ inner: given(textMapPropagator), ...propagation, service }),
       ...(serviceName === undefined ? {} : { serviceName }),
-      ...sdk,
+      ...others,
       instrumentations: [...installedInstrumentations(), ...(Array.isArray(more) ? more : [])],
     },
   ])
+}
+
+/** The propagator that the application has given the SDK, which goes inside ours; `null` stands for none. */
+function given(propagator: unknown): TextMapPropagator | undefined {
+  // whether it is one is checked where it is taken
+  return propagator === null ? usualPropagators('none') : (propagator as TextMapPropagator | undefined)
 }
 
 /** What makes the spans of servers, and of the clients we have a module for. */
