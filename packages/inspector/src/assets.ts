@@ -16,6 +16,15 @@ const types: Readonly<Record<string, string>> = {
 // the page is always the built one, also where this file is run from its sources
 const folder = new URL(import.meta.url.endsWith('.ts') ? '../dist/page/' : './page/', import.meta.url)
 
+/** Whether the page has a file of that name; where its files cannot be read, every name may be one. */
+export function isPageFile(name: string): boolean {
+  try {
+    return pageAssets().has(name)
+  } catch {
+    return true
+  }
+}
+
 let read: ReadonlyMap<string, Asset> | undefined
 
 /**

@@ -1,4 +1,5 @@
 import type { IncomingMessage, ServerResponse } from 'node:http'
+import { Deadline } from '@timebudget/core'
 import {
   assetAnswer,
   type InspectorAnswer,
@@ -8,6 +9,7 @@ import {
   send,
   wrongMethod,
 } from './answer.ts'
+import { isPageFile } from './assets.ts'
 import { answerHost, type ContextLike, type FastifyLike, type HostCall, type Visit } from './hosts.ts'
 import { Observatory } from './observatory.ts'
 import { type InspectorOptions, type ResolvedInspectorOptions, resolveInspectorOptions } from './options.ts'
@@ -57,8 +59,20 @@ interface Place {
   readonly query: URLSearchParams
 }
 
+/** At its own path, there or below what a router is mounted by; else where it has been mounted itself. */
 function placeOf({ url, mount }: Visit, path: string): Place | undefined {
-  const base = mount === '' ? path : mount
+  const own = placeBelow(mount + path, url)
+  if (own !== undefined || mount === '') return own
+  const mounted = placeBelow(mount, url)
+  // nothing tells whether it or a router of the application has been mounted: what is none of its files is the router's
+  return mounted !== undefined && isOwnName(mounted.name) ? mounted : undefined
+}
+
+function isOwnName(name: string | undefined): boolean {
+  return name === undefined || name === '' || name === snapshotName || isPageFile(name)
+}
+
+function placeBelow(base: string, url: string): Place | undefined {
   const [pathname = '', query = ''] = url.split('?', 2)
   if (!pathname.startsWith(base)) return undefined
   const rest = pathname.slice(base.length)
@@ -69,6 +83,10 @@ function placeOf({ url, mount }: Visit, path: string): Place | undefined {
     query: new URLSearchParams(query),
   }
 }
+
+const snapshotName = 'snapshot.json'
+/** A guard that has not answered by then says no: a visitor must not wait for ever, nor be kept for ever. */
+const guardPatience = '3s'
 
 interface Serving {
   readonly observatory: Observatory
@@ -93,7 +111,7 @@ async function answerFor(
   if (!options.enabled || !(await isAllowed(visitor, options))) return notFound
   if (visitor.method !== 'GET' && visitor.method !== 'HEAD') return wrongMethod
   if (name === undefined) return redirectInto(segment)
-  if (name !== 'snapshot.json') return assetAnswer(name)
+  if (name !== snapshotName) return assetAnswer(name)
   const request = Number(query.get('request') ?? Number.NaN)
   return jsonAnswer(
     observatory.snapshot({
@@ -108,9 +126,15 @@ async function isAllowed(
   { guard }: Pick<ResolvedInspectorOptions, 'guard'>,
 ): Promise<boolean> {
   if (guard === undefined) return true
+  const patience = Deadline.after(guardPatience)
   try {
-    return (await guard(request)) === true
+    const silence = new Promise<false>((resolve) => {
+      patience.signal.addEventListener('abort', () => resolve(false), { once: true })
+    })
+    return (await Promise.race([guard(request), silence])) === true
   } catch {
     return false
+  } finally {
+    patience.settle()
   }
 }

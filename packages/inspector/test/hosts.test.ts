@@ -59,6 +59,49 @@ const hosts: Readonly<Record<string, Build>> = {
   },
 }
 
+test.each([
+  [
+    'express',
+    '/api/__budget',
+    async (inspect: Inspector) => {
+      const app = express()
+      const api = express.Router()
+      api.use(inspect)
+      api.get('/ours', (_request, response) => void response.send('ours'))
+      app.use('/api', api)
+      return listening(createServer(app))
+    },
+  ],
+  [
+    'fastify',
+    '/api/__budget',
+    async (inspect: Inspector) => {
+      const app = fastify({ forceCloseConnections: true })
+      await app.register(
+        async (api) => {
+          await api.register(inspect)
+          api.get('/ours', () => 'ours')
+        },
+        { prefix: '/api' },
+      )
+      onEnd(() => app.close())
+      return app.listen({ port: 0, host: '127.0.0.1' })
+    },
+  ],
+] as const)(
+  "in a router of %s that is mounted it is at %s, and takes none of what is the router's",
+  async (_name, place, build) => {
+    const inspect = inspector()
+    onEnd(() => inspect.close())
+    const url = await build(inspect)
+    expect(await ask(url + place)).toMatchObject({ status: 308, headers: { location: '__budget/' } })
+    for (const file of ['/', '/main.js', '/snapshot.json'])
+      expect((await ask(url + place + file)).status).toBe(200)
+    expect((await ask(`${url}${place}/none`)).status).toBe(404)
+    expect(await ask(`${url}/api/ours`)).toMatchObject({ status: 200, body: 'ours' })
+  },
+)
+
 describe.each(Object.entries(hosts))('on %s', (_name, build) => {
   test('the page is there, its files, and the rest of the application', async () => {
     const inspect = inspector()

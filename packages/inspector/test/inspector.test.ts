@@ -139,6 +139,13 @@ test('a guard that hangs is ended by the deadline, and hurts nobody', async () =
   expect((await ask(`${url}/fail`)).status).toBe(500)
 })
 
+test('a guard that hangs where no deadline stands before it is a no after three seconds', async () => {
+  const inspect = inspector({ guard: () => new Promise(() => {}) })
+  onEnd(() => inspect.close())
+  const url = await listen((request, response) => inspect(request, response))
+  expect(await ask(`${url}/__budget/`)).toMatchObject({ status: 404, body: 'Not Found\n' })
+})
+
 test('it works where no deadline stands before it', async () => {
   const inspect = inspector({ path: '/debug/budgets' })
   onEnd(() => inspect.close())

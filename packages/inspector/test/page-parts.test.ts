@@ -138,8 +138,8 @@ test('durations, shares and amounts are short', () => {
     '1 s',
     '3.25 s',
     '10 s',
-    '1 m',
-    '2 m 5 s',
+    '1 min',
+    '2 min 5 s',
     '1 h',
     '–',
   ])

@@ -228,9 +228,11 @@ test.for([
   tellOfModels()
   tellOfTheService()
   await picture(`${name}-list`)
+  expect(await page.evaluate<boolean>(isWholeSelect)).toBe(true)
   await rows(page, /GET\s*\/limited/).click()
   await page.getByRole('button', { name: 'rerank' }).click()
   await picture(`${name}-limited`)
+  expect(await page.evaluate<string[]>(overlappingMarks)).toEqual([])
   await page.keyboard.press('Escape')
   await rows(page, /GET\s*\/work/)
     .first()
@@ -310,6 +312,23 @@ test('a page that is paused or that nobody looks at asks for nothing', async (co
   await look(false)
   await until(() => asked > before)
 })
+
+const isWholeSelect = `(() => {
+  const select = document.querySelector('#fit')
+  const shown = select.offsetWidth
+  select.style.flex = 'none'
+  const needed = select.offsetWidth
+  select.style.flex = ''
+  return shown >= needed
+})()`
+
+const overlappingMarks = `(() => {
+  const marks = [...document.querySelectorAll('.axis .mark')]
+    .map((mark) => ({ text: mark.textContent, ...mark.getBoundingClientRect().toJSON() }))
+    .filter(({ width }) => width > 0)
+    .sort((one, other) => one.left - other.left)
+  return marks.filter(({ left }, index) => index > 0 && left < marks[index - 1].right).map(({ text }) => text)
+})()`
 
 function brightness(colour: string): number {
   const [red = 0, green = 0, blue = 0] = (colour.match(/\d+/g) ?? []).map(Number)

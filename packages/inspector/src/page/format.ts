@@ -1,4 +1,4 @@
-/** `0.4 ms`, `412 ms`, `3.25 s`, `2 m 5 s`; `–` for what is not there. */
+/** `0.4 ms`, `412 ms`, `3.25 s`, `2 min 5 s`; `–` for what is not there. */
 export function duration(milliseconds: number | null): string {
   if (milliseconds === null) return '–'
   if (milliseconds < 0) return `−${duration(-milliseconds)}`
@@ -6,8 +6,8 @@ export function duration(milliseconds: number | null): string {
   if (milliseconds < 999.5) return `${Math.round(milliseconds)} ms`
   if (milliseconds < 59_950) return `${trim(milliseconds / 1_000, milliseconds < 9_995 ? 2 : 1)} s`
   const seconds = Math.round(milliseconds / 1_000)
-  if (seconds < 3_600) return twoUnits(seconds, ['m', 's'])
-  return twoUnits(Math.floor(seconds / 60), ['h', 'm'])
+  if (seconds < 3_600) return twoUnits(seconds, ['min', 's'])
+  return twoUnits(Math.floor(seconds / 60), ['h', 'min'])
 }
 
 /** What is granted or budgeted: without a number it is unbounded. */

@@ -140,9 +140,10 @@ function axisMarks(
   const { deadline } = scale
   // the deadline's own mark ends at its line, or at the right end: a number under it would be unreadable
   const ends = deadline ?? (deadlineAt === null ? Infinity : 100)
+  const room = matchMedia('(max-width: 760px)').matches ? 40 : 26
   const clear = ticks.filter((tick) => {
     const position = positionOf(tick, scale)
-    return position < ends - 26 || position > ends
+    return position < ends - room || position > ends
   })
   const marks = clear.map((tick) => placeAt(make('span', 'mark', duration(tick)), positionOf(tick, scale)))
   if (deadline !== undefined)
