@@ -44,7 +44,8 @@ export class Namespaces implements Disposable {
 
   /** A namespace lasts as long as a process in it. */
   async #hold(): Promise<number> {
-    const [program = '', ...rest] = ['setpriv', '--pdeathsig=KILL', 'unshare', '--net', 'sleep', '1000']
+    const command: readonly string[] = ['setpriv', '--pdeathsig=KILL', 'unshare', '--net', 'sleep', '1000']
+    const [program = '', ...rest] = command
     const holder = spawn(program, rest)
     this.#holders.push(holder)
     const { pid } = holder
