@@ -43,10 +43,10 @@ export class Armed extends TimedEntry {
     this.#timers = timers
   }
 
-  /** Starts the timer; with `hold` it keeps the process alive. */
-  start({ hold }: { readonly hold: boolean }): void {
+  /** Starts the timer, if it has not begun; with `hold` it keeps the process alive. */
+  start({ hold, now }: { readonly hold: boolean; readonly now: number }): void {
     if (this.#notified || this.at === Infinity) return
-    if (this.bucket === undefined) this.#timers.add(this)
+    if (this.bucket === undefined) this.#timers.add(this, now)
     if (hold) this.#timers.hold(this)
   }
 

@@ -54,9 +54,9 @@ export class DeadlineTimers {
     this.#clock = clock
   }
 
-  /** Fires the entry at its moment. */
-  add(entry: TimedEntry): void {
-    this.#file(entry, this.#clock.now())
+  /** Fires the entry at its moment; `now` is a reading of the clock just taken, which costs as much as all the rest. */
+  add(entry: TimedEntry, now: number = this.#clock.now()): void {
+    this.#file(entry, now)
   }
 
   /** Keeps the process alive until the entry fires or is removed. */

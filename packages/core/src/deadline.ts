@@ -67,7 +67,7 @@ export class Deadline {
   #other: Deadline | undefined
   #epochMs: number | undefined
   #reason: TimeBudgetError | undefined
-  #endedAt = Infinity
+  #endedAt: number | undefined
   #settled = false
   #sparesContext = false
   #attempt = 1
@@ -333,8 +333,9 @@ export class Deadline {
     if (parent !== undefined) {
       // by the same reading of the clock: between two of them the parent's time, which is also this one's, may run out
       const inherited = parent.#observe(now)
-      if (inherited !== undefined && parent.#endedAt <= this.#ownEnd)
-        return this.#end(inherited, parent.#endedAt)
+      const endedAt = parent.#endedAt
+      if (inherited !== undefined && endedAt !== undefined && endedAt <= this.#ownEnd)
+        return this.#end(inherited, endedAt)
     }
     const told = this.#other?.reason
     if (told !== undefined) return this.#end(told, Math.min(now, this.#endsAt))
@@ -388,13 +389,15 @@ export class Deadline {
 
   /** Timer and links, made on first use; nothing once it has ended or is settled. */
   #arm({ hold }: { readonly hold: boolean }): Armed | undefined {
-    if (this.#settled || this.#observe() !== undefined) return undefined
+    if (this.#settled) return undefined
+    const now = this.#clock.now()
+    if (this.#observe(now) !== undefined) return undefined
     if (this.#armed === undefined) {
       const at = this.#other === undefined ? this.#endsAt : Infinity
       this.#armed = new Armed(this, internals, timersOf(this.#clock), at)
       this.#armed.joinUnder(Deadline.#liveAbove(this.#parent))
     }
-    this.#armed.start({ hold })
+    this.#armed.start({ hold, now })
     return this.#armed
   }
 

@@ -20,6 +20,9 @@ export class ClientWatch {
   readonly #observer: ClientObserver
   readonly #socket: Socket | undefined
   #done = false
+  /** Its neighbours among those of its socket. */
+  next: ClientWatch | undefined
+  previous: ClientWatch | undefined
 
   constructor(request: IncomingMessage, response: ServerResponse, observer: ClientObserver) {
     this.#request = request
@@ -32,7 +35,7 @@ export class ClientWatch {
   /** Begins; decides at once if the client has left already. From now on `heard` must be called. */
   start(): void {
     if (this.hasEnded) this.ended()
-    else if (this.#socket !== undefined) watchSocket(this.#socket, this)
+    else if (this.#socket !== undefined) SocketWatches.of(this.#socket).add(this)
   }
 
   /** What the request and the response emit, before anybody listens to it: cheaper than listeners of our own. */
@@ -66,7 +69,7 @@ export class ClientWatch {
   #settle(how: string | undefined): void {
     if (this.#done) return
     this.#done = true
-    if (this.#socket !== undefined) leaveSocket(this.#socket, this)
+    if (this.#socket !== undefined) SocketWatches.of(this.#socket).remove(this)
     if (how === undefined) this.#observer.responseFinished()
     else this.#observer.clientGone(how)
   }
@@ -90,26 +93,44 @@ export class ClientWatch {
 }
 
 const watchesKey: unique symbol = Symbol('timebudget.watches')
-type WatchedSocket = Socket & { [watchesKey]?: Set<ClientWatch> }
+type WatchedSocket = Socket & { [watchesKey]?: SocketWatches }
 
 /**
- * One listener a socket, for all its life: to add and to remove one costs a request a microsecond, and ten of them, for
- * pipelined requests, would print a warning. It holds those requests only that are still on.
+ * The exchanges that are on over one socket: more than one if they are pipelined. One listener serves all of them, for the
+ * socket's life: to add and to remove one would cost each request a microsecond, and ten print a warning.
  */
-function watchSocket(socket: WatchedSocket, watch: ClientWatch): void {
-  let watches = socket[watchesKey]
-  if (watches === undefined) {
-    watches = new Set()
-    socket[watchesKey] = watches
-    socket.on('close', onSocketClose)
-  }
-  watches.add(watch)
-}
+class SocketWatches {
+  #first: ClientWatch | undefined
 
-function leaveSocket(socket: WatchedSocket, watch: ClientWatch): void {
-  socket[watchesKey]?.delete(watch)
+  static of(socket: WatchedSocket): SocketWatches {
+    let watches = socket[watchesKey]
+    if (watches === undefined) {
+      watches = new SocketWatches()
+      socket[watchesKey] = watches
+      socket.on('close', onSocketClose)
+    }
+    return watches
+  }
+
+  // a list through the watches themselves: a set for each socket would hold more than all else that a request holds
+  add(watch: ClientWatch): void {
+    watch.next = this.#first
+    if (this.#first !== undefined) this.#first.previous = watch
+    this.#first = watch
+  }
+
+  remove(watch: ClientWatch): void {
+    if (watch.previous !== undefined) watch.previous.next = watch.next
+    else if (this.#first === watch) this.#first = watch.next
+    if (watch.next !== undefined) watch.next.previous = watch.previous
+    watch.next = watch.previous = undefined
+  }
+
+  closed(): void {
+    for (let watch = this.#first; watch !== undefined; watch = this.#first) watch.ended()
+  }
 }
 
 function onSocketClose(this: WatchedSocket): void {
-  for (const watch of [...(this[watchesKey] ?? [])]) watch.ended()
+  this[watchesKey]?.closed()
 }
