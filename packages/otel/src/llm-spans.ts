@@ -37,11 +37,14 @@ function traceCall(call: FinishedCall, tracer: () => Tracer, isUnset: (ended: En
     { kind: SpanKind.CLIENT, startTime: endTime - timings.total, attributes: attributesOf(call) },
     withOwnMark(parent),
   )
-  describe(span, { [spanAttributes.consumed]: wholeMs(timings.total) })
   const begun = timings.firstChunk !== undefined
   const ended = { kind: 'llm_call', operation: call.operation, outcome: call.outcome, begun } as const
-  stampOutcome(span, ended, { error: call.error, isUnset })
-  span.end(endTime)
+  try {
+    describe(span, { [spanAttributes.consumed]: wholeMs(timings.total) })
+    stampOutcome(span, ended, { error: call.error, isUnset })
+  } finally {
+    span.end(endTime)
+  }
 }
 
 /** Of several attempts behind one span the last one stands. */
@@ -61,7 +64,7 @@ function attributesOf(call: FinishedCall): Attributes {
   const known: Record<string, Attributes[string] | undefined> = {
     [genAi.operation]: operationAt(url),
     [genAi.provider]: conventional(provider),
-    [genAi.model]: model,
+    [genAi.model]: model === undefined ? undefined : shortened(model),
     [genAi.stream]: timings.firstChunk === undefined ? undefined : true,
     [genAi.inputTokens]: usage.inputTokens,
     [genAi.outputTokens]: usage.outputTokens,

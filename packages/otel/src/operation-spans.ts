@@ -69,7 +69,6 @@ function end(
   if (made.isOver) return
   made.isOver = true
   const { span } = made
-  span.setAttribute(spanAttributes.consumed, wholeMs(entry.spent) ?? 0)
   const ended = {
     kind: 'operation',
     operation: entry.name,
@@ -77,6 +76,7 @@ function end(
     begun: false,
   } as const
   try {
+    span.setAttribute(spanAttributes.consumed, wholeMs(entry.spent) ?? 0)
     stampOutcome(span, ended, { error, isUnset })
   } finally {
     span.end()

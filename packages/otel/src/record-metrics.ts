@@ -41,11 +41,11 @@ export function recordMetrics(meter: Meter, options: MetricsOptions = {}): () =>
 
   if (isNoop(meter)) {
     // the API for metrics, unlike that for traces, hands nothing on to an SDK that comes later
-    if (!isMeantToBeNone()) warnOnce('recordMetrics', 'no SDK gives this meter: call it after `sdk.start()`')
+    if (!isMeantToBeNone()) warnOnce('recordMetrics', 'no SDK has been started: call it after `sdk.start()`')
     return ignore
   }
   if (recorded.has(meter)) {
-    warnOnce('recordMetrics', 'this meter is recorded into already')
+    warnOnce('a second recordMetrics', 'this meter is recorded into already')
     return ignore
   }
   recorded.add(meter)

@@ -1,7 +1,7 @@
 import { context, SpanKind, SpanStatusCode, trace } from '@opentelemetry/api'
 import { Deadline, FirstTokenTimeoutError, runWithDeadline, startOperation } from '@timebudget/core'
 import { describe, expect, onTestFinished, test } from 'vitest'
-import { DeadlineSpanProcessor } from '../src/index.ts'
+import { DeadlineSpanProcessor, recordSpans } from '../src/index.ts'
 import { type FinishedCall, llmCallFinished } from '../src/llm-events.ts'
 import { traced } from './support/traced.ts'
 
@@ -82,6 +82,46 @@ describe('the span of a call to a model', () => {
     sdk.end()
 
     expect(spans().map((span) => span.name)).toEqual(['generate', 'chat claude'])
+  })
+
+  test('leaves to such a span what only we know: the first token, and how the call really ended', () => {
+    const { named } = traced(new DeadlineSpanProcessor())
+
+    const attributes = { 'gen_ai.provider.name': 'anthropic', 'gen_ai.operation.name': 'chat' }
+    const sdk = trace.getTracer('sdk').startSpan('anthropic.messages.create', { attributes })
+    context.with(trace.setSpan(context.active(), sdk), () =>
+      call({ outcome: 'stream_stalled', complete: false }),
+    )
+    sdk.end()
+
+    expect(named('anthropic.messages.create').attributes).toMatchObject({
+      'deadline.llm.first_token_ms': 180,
+      'deadline.llm.complete': false,
+      'deadline.outcome': 'stream_stalled',
+    })
+  })
+
+  test.each(['invoke_agent', 'execute_tool', 'invoke_workflow'])(
+    'is there under the span of an SDK that is around calls, and no call itself: %s',
+    (name) => {
+      const { named } = traced(new DeadlineSpanProcessor())
+
+      const attributes = { 'gen_ai.operation.name': name, 'gen_ai.provider.name': 'openai' }
+      const agent = trace.getTracer('sdk').startSpan('an agent', { attributes })
+      context.with(trace.setSpan(context.active(), agent), () => call())
+      agent.end()
+
+      expect(named('chat gpt-large').attributes['gen_ai.usage.input_tokens']).toBe(12)
+    },
+  )
+
+  test('is made once, however many record spans', () => {
+    const { spans } = traced(new DeadlineSpanProcessor())
+    onTestFinished(recordSpans())
+
+    call()
+
+    expect(spans().map((span) => span.name)).toEqual(['generate', 'chat gpt-large'])
   })
 
   test('fails with the code of what ended it, and says what came first', () => {
