@@ -1,4 +1,5 @@
 import { once } from 'node:events'
+import { request as ask } from 'node:http'
 import {
   breakerMoved,
   defineEvent,
@@ -11,7 +12,7 @@ import {
 import type { Page } from 'playwright-core'
 import { expect, test, vi } from 'vitest'
 import { openTab } from './support/browser.ts'
-import { pause, until } from './support/server.ts'
+import { listen, pause, until } from './support/server.ts'
 import { type Service, startService } from './support/service.ts'
 
 // a browser takes its time to start where others work too
@@ -257,6 +258,27 @@ test.for([
   const isDark = options.colorScheme === 'dark'
   expect(brightness(text) - brightness(ground) > 0).toBe(isDark)
   expect(Math.abs(brightness(text) - brightness(ground))).toBeGreaterThan(150)
+  expect(complaints).toEqual([])
+})
+
+test('behind a proxy that puts a path before it the page works, and its policy blocks nothing', async (context) => {
+  const { page, complaints } = await openTab(context)
+  const service = await startService()
+  const proxy = await listen((request, response) => {
+    const path = request.url?.replace('/search', '')
+    const onward = { path, method: request.method, headers: request.headers, agent: false }
+    request.pipe(
+      ask(service.url, onward, (answer) => {
+        response.writeHead(answer.statusCode ?? 500, answer.headers)
+        answer.pipe(response)
+      }),
+    )
+  })
+  await page.goto(`${proxy}/search/__budget`)
+  expect(page.url()).toBe(`${proxy}/search/__budget/`)
+  service.visit('/fail')
+  await rows(page, '/fail').click()
+  await page.getByRole('heading', { name: 'GET /fail' }).waitFor()
   expect(complaints).toEqual([])
 })
 
