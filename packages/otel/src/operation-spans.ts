@@ -2,6 +2,7 @@ import { type Context, context, type Span, SpanKind, type Tracer, trace } from '
 import {
   type Deadline,
   deadlineSent,
+  type Ledger,
   type LedgerEntry,
   type OperationFinished,
   operationFinished,
@@ -18,6 +19,8 @@ import { type EndedWork, stampOutcome } from './span-status.ts'
 /** An operation that has become a span. */
 export interface OperationSpan {
   readonly span: Span
+  readonly entry: LedgerEntry
+  readonly ledger: Ledger
   /** What was active when it began. */
   readonly base: Span | undefined
   /** The span that an SDK has made of the call to a model which this operation is part of. */
@@ -27,6 +30,7 @@ export interface OperationSpan {
 
 const spanOf = new WeakMap<LedgerEntry, OperationSpan>()
 const spanUnder = new WeakMap<Deadline, OperationSpan>()
+const operationOf = new WeakMap<Span, OperationSpan>()
 
 /** The operation's span that works under exactly this deadline. */
 export function operationSpanUnder(deadline: Deadline | undefined): OperationSpan | undefined {
@@ -88,14 +92,22 @@ function startSpan(
   tracer: () => Tracer,
 ): OperationSpan {
   const running = context.active()
-  const outer = operationAround(deadline, entry)
+  const outer = operationAround(deadline, entry, trace.getSpan(running))
   const parent = parentOf(running, outer)
   const span = tracer().startSpan(shortened(entry.name), { kind: SpanKind.INTERNAL }, withOwnMark(parent))
   const above = trace.getSpan(parent)
   const sdkSpan = above !== undefined && isModelCall(above) ? above : outer?.sdkSpan
-  const made: OperationSpan = { span, base: trace.getSpan(running), sdkSpan, isOver: false }
+  const made: OperationSpan = {
+    span,
+    entry,
+    ledger: deadline.ledger,
+    base: trace.getSpan(running),
+    sdkSpan,
+    isOver: false,
+  }
   spanOf.set(entry, made)
   spanUnder.set(deadline, made)
+  operationOf.set(span, made)
   if (!span.isRecording()) return made
   describe(span, {
     [spanAttributes.operation]: shortened(entry.path),
@@ -121,10 +133,17 @@ function isSameTrace(one: Span, other: Span): boolean {
 }
 
 /** The operation that this one is part of, by the ledger, whose names go from the outermost to the innermost. */
-function operationAround(deadline: Deadline, { name, path }: LedgerEntry): OperationSpan | undefined {
+function operationAround(
+  { ledger }: Deadline,
+  { name, path }: LedgerEntry,
+  active: Span | undefined,
+): OperationSpan | undefined {
   if (path === name) return undefined
   const outerPath = path.slice(0, -name.length - 1)
-  const outer = deadline.ledger.entries.findLast(
+  // mostly it is the one whose work is running: of several with one name it alone is right, and a ledger may be long
+  const running = active === undefined ? undefined : operationOf.get(active)
+  if (running?.ledger === ledger && running.entry.path === outerPath && !running.isOver) return running
+  const outer = ledger.entries.findLast(
     (entry) => entry.path === outerPath && entry.source === 'local' && entry.outcome === undefined,
   )
   return outer === undefined ? undefined : spanOf.get(outer)

@@ -97,6 +97,34 @@ describe('the span of an operation', () => {
     expect(named('rerank').parentSpanContext?.spanId).toBe(named('prompt').spanContext().spanId)
   })
 
+  test('stands under the one whose work it is, where several of a name run at once', async () => {
+    const { spans } = traced(new DeadlineSpanProcessor())
+    const { deadline } = request()
+    const asSdk = { attributes: { 'gen_ai.operation.name': 'chat' } }
+
+    const both = ['own', 'sdk'].map((name) =>
+      runWithDeadline(deadline, () =>
+        tracer().startActiveSpan(name, name === 'sdk' ? asSdk : {}, (around) =>
+          operation('ask', {}, async () => {
+            await Promise.resolve()
+            await operation('call', {}, async () => {})
+          }).finally(() => around.end()),
+        ),
+      ),
+    )
+    await Promise.all(both)
+
+    const idOf = (name: string): unknown[] =>
+      spans()
+        .filter((span) => span.name === name)
+        .map((span) => span.spanContext().spanId)
+    const parents = spans()
+      .filter(({ name }) => name === 'call')
+      .map(({ parentSpanContext }) => parentSpanContext?.spanId)
+    expect(new Set(parents)).toEqual(new Set(idOf('ask')))
+    expect(parents).toHaveLength(2)
+  })
+
   test('that was refused is there too, with the reason', async () => {
     const { named } = traced(new DeadlineSpanProcessor())
     const { deadline } = request(100)
