@@ -3,11 +3,22 @@ import { createServer } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { NodeSDK } from '@opentelemetry/sdk-node'
 import { InMemorySpanExporter, type ReadableSpan, SimpleSpanProcessor } from '@opentelemetry/sdk-trace-base'
-import { Deadline, runWithDeadline } from '@timebudget/core'
-import { governedFetch, ladder, model, openaiChat, type ProfileChoice, type Rung } from '@timebudget/llm'
+import Anthropic from '@anthropic-ai/sdk'
+import { trace } from '@opentelemetry/api'
+import { Deadline, operation, runWithDeadline } from '@timebudget/core'
+import {
+  CostMeter,
+  governedFetch,
+  ladder,
+  model,
+  openaiChat,
+  type ProfileChoice,
+  type Rung,
+} from '@timebudget/llm'
+import { localProvider, steadyTokens } from '@timebudget/llm/testing'
 import { DeadlineSpanProcessor } from '@timebudget/otel'
 import OpenAI from 'openai'
-import { afterAll, afterEach, beforeAll, expect, test } from 'vitest'
+import { afterAll, afterEach, beforeAll, expect, test, vi } from 'vitest'
 
 const exporter = new InMemorySpanExporter()
 const sdk = new NodeSDK({
@@ -122,5 +133,79 @@ test('a ladder that falls from one model to the next shows each rung, and counts
     .getFinishedSpans()
     .filter((span) => 'gen_ai.usage.output_tokens' in span.attributes)
   expect(counted.filter((span) => span.attributes['gen_ai.usage.output_tokens'] === 3)).toHaveLength(1)
+  deadline.settle()
+})
+
+test('the span of a ladder says which rung has answered, why not the first, and what the question has cost', async () => {
+  const cost = new CostMeter({ prices: { small: { input: 1, output: 2 } } })
+  const answers = ladder([rung('big', impatient), rung('small', 'chat')], { operation: 'answer', cost })
+  const deadline = Deadline.after('20s')
+
+  const answer = await runWithDeadline(deadline, () => answers.run({ question: 'what is in the pot' }))
+
+  expect(spanOf('answer').attributes).toMatchObject({
+    'deadline.rung': 'small',
+    'deadline.answer.complete': true,
+    'deadline.answer.reason': 'first_token_timeout',
+    'deadline.cost.amount': answer.cost?.amount,
+    'deadline.cost.currency': 'USD',
+    'deadline.outcome': 'degraded',
+  })
+  expect(answer.cost?.amount).toBeGreaterThan(0)
+  deadline.settle()
+})
+
+test('what the own code of a rung does, also between its pieces, stands in the span of the rung', async () => {
+  const tracer = trace.getTracer('the application')
+  const own = model(
+    'own',
+    async function* ({ question }: Question) {
+      tracer.startSpan('looks it up').end()
+      yield { type: 'text', text: question } as const
+      tracer.startSpan('looks on').end()
+      await operation('rerank', {}, async () => {})
+      yield { type: 'text', text: '!' } as const
+    },
+    { attempts: 1 },
+  )
+  const deadline = Deadline.after('20s')
+
+  const answer = await runWithDeadline(deadline, () =>
+    ladder([own], { operation: 'answer' }).run({ question: 'tea' }),
+  )
+
+  expect(answer.text).toBe('tea!')
+  for (const name of ['looks it up', 'looks on', 'rerank']) {
+    const above: unknown[] = []
+    for (let span = parentOf(spanOf(name)); span !== undefined; span = parentOf(span))
+      above.push(span.attributes['deadline.operation'])
+    expect(above, name).toContain('answer.own')
+  }
+  expect(spanOf('rerank').attributes['deadline.operation']).toBe('answer.own.rerank')
+  deadline.settle()
+})
+
+test("of a call that Anthropic's SDK makes there is its span alone, with its usage and our first token", async () => {
+  await using anthropic = await localProvider({ script: steadyTokens(5) })
+  const fetch = governedFetch({ profile: 'chat' })
+  const claude = new Anthropic({ apiKey: 'none', baseURL: anthropic.url, maxRetries: 0, fetch })
+  const deadline = Deadline.after('20s')
+
+  await runWithDeadline(deadline, async () => {
+    const messages = [{ role: 'user' as const, content: 'what is in the pot' }]
+    const stream = await claude.messages.create({ model: 'claude', max_tokens: 50, messages, stream: true })
+    for await (const _ of stream);
+  })
+
+  await vi.waitFor(() => spanOf('anthropic.messages.create'))
+  const spans = exporter.getFinishedSpans()
+  expect(
+    spans.filter(({ attributes }) => 'gen_ai.usage.output_tokens' in attributes).map(({ name }) => name),
+  ).toEqual(['anthropic.messages.create'])
+  expect(spans.filter(({ name }) => name.startsWith('chat'))).toEqual([])
+  const { attributes } = spanOf('anthropic.messages.create')
+  expect(attributes['deadline.llm.first_token_ms']).toBeGreaterThanOrEqual(0)
+  expect(attributes['deadline.llm.complete']).toBe(true)
+  expect(parentOf(spanOf('generate'))?.name).toBe('anthropic.messages.create')
   deadline.settle()
 })
