@@ -1,6 +1,6 @@
 import { fetch } from '@timebudget/clients/fetch'
 import { Deadline, runWithDeadline } from '@timebudget/core'
-import { afterAll, describe, expect, onTestFailed, test, type TestContext } from 'vitest'
+import { afterAll, describe, expect, onTestFailed, test, type TestContext, vi } from 'vitest'
 import type { FaultyChain } from './faulty-chain.ts'
 import { RawClient } from './raw-client.ts'
 import type { Service } from './service.ts'
@@ -14,6 +14,8 @@ export interface Fault {
   strike(chain: FaultyChain, position: number): Promise<void> | void
   undo(chain: FaultyChain, position: number): Promise<void> | void
 }
+
+vi.setConfig({ testTimeout: 60_000 })
 
 const budget = 1_000
 /** Two busy cores may be late by this much. */

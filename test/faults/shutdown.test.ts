@@ -1,10 +1,12 @@
 import { Agent, request as startRequest } from 'node:http'
 import { setTimeout as sleep } from 'node:timers/promises'
-import { expect, test } from 'vitest'
+import { expect, test, vi } from 'vitest'
 import { RawClient } from './raw-client.ts'
 import { Service } from './service.ts'
 
-const grace = 1_500
+vi.setConfig({ testTimeout: 60_000 })
+
+const grace = 2_500
 
 /** How one request of the load ended. */
 interface End {
@@ -40,8 +42,12 @@ function ask(port: number, path: string, agent: Agent): Promise<End> {
 async function askOn(port: number): Promise<End[]> {
   const agent = new Agent({ keepAlive: true, maxSockets: 1 })
   const ends: End[] = []
-  do ends.push(await ask(port, `/slow?for=${20 + Math.random() * 60}`, agent))
-  while (ends.at(-1)?.status !== undefined)
+  for (;;) {
+    const end = await ask(port, `/slow?for=${20 + Math.random() * 60}`, agent)
+    ends.push(end)
+    if (end.status === undefined) break
+    if (end.status !== 200) await sleep(50)
+  }
   agent.destroy()
   return ends
 }
@@ -52,11 +58,11 @@ test.concurrent.each(['http', 'express', 'koa', 'fastify'] as const)(
     await using service = await Service.start({
       framework,
       grace,
-      lameDuck: 500,
+      lameDuck: 1_500,
     })
     const { port } = service
     const own = new Agent()
-    const long = ['/slow?for=1000', '/silent', '/events', '/half'].map((path) => ask(port, path, own))
+    const long = ['/slow?for=1500', '/silent', '/events', '/half'].map((path) => ask(port, path, own))
     using idle = await RawClient.to({ port })
     for (const path of ['/silent', '/events', '/half']) await service.report('entered', { path })
     const load = Array.from({ length: 20 }, () => askOn(port))
