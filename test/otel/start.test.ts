@@ -131,6 +131,87 @@ describe('startTelemetry', () => {
     expect(receiver.spans.map(({ name }) => name)).toEqual(['work'])
   })
 
+  test('does so too without that entry', async () => {
+    const receiver = await otlpReceiver()
+
+    await run(
+      `
+      import { startTelemetry } from '@timebudget/otel'
+      import { operation } from '@timebudget/core'
+      startTelemetry()
+      await operation('work', { timeout: '2s' }, async () => {})
+      `,
+      { ...jsonTo(receiver.url), OTEL_BSP_SCHEDULE_DELAY: '60000' },
+    )
+
+    expect(receiver.spans.map(({ name }) => name)).toEqual(['work'])
+  })
+
+  test('ends once, however often it is shut down', async () => {
+    const receiver = await otlpReceiver()
+
+    const { stderr } = await run(
+      `
+      import { startTelemetry } from '@timebudget/otel'
+      import { operation } from '@timebudget/core'
+      const telemetry = startTelemetry()
+      await operation('work', { timeout: '2s' }, async () => {})
+      await Promise.all([telemetry.shutdown(), telemetry.shutdown()])
+      await operation('late', { timeout: '2s' }, async () => {})
+      await telemetry.shutdown()
+      `,
+      jsonTo(receiver.url),
+    )
+
+    expect(receiver.spans.map(({ name }) => name)).toEqual(['work'])
+    expect(stderr).toBe('')
+  })
+
+  test('hands on what it is told of metrics, and takes the propagator of the SDK inside its own', async () => {
+    const told = await run(
+      `
+      import { context, propagation } from '@opentelemetry/api'
+      import { MeterProvider, InMemoryMetricExporter, PeriodicExportingMetricReader } from '@opentelemetry/sdk-metrics'
+      import { defineEvent, operation } from '@timebudget/core'
+      import { startTelemetry } from '@timebudget/otel'
+      const exporter = new InMemoryMetricExporter(1)
+      const reader = new PeriodicExportingMetricReader({ exporter, exportIntervalMillis: 60_000 })
+      const textMapPropagator = {
+        inject: (_, carrier, setter) => setter.set(carrier, 'x-own', 'yes'),
+        extract: (given) => given,
+        fields: () => ['x-own'],
+      }
+      startTelemetry({
+        metrics: { maxNames: 1, genAi: 'v1.41' },
+        sdk: { metricReaders: [reader], textMapPropagator },
+      })
+      for (const name of ['one', 'two']) await operation(name, { timeout: '1s' }, async () => {})
+      defineEvent('timebudget:llm.call.finished').publish(() => ({
+        provider: 'openai', url: 'https://api.example.com/v1/chat/completions', outcome: 'ok',
+        usage: { estimated: false }, timings: { total: 5 },
+      }))
+      await reader.forceFlush()
+      const all = exporter.getMetrics()[0].scopeMetrics.flatMap(({ metrics }) => metrics)
+      const durations = all.find(({ descriptor }) => descriptor.name === 'deadline.operation.duration')
+      const carrier = {}
+      propagation.inject(context.active(), carrier)
+      console.log(JSON.stringify({
+        carrier,
+        operations: durations.dataPoints.map(({ attributes }) => attributes['deadline.operation']),
+        genAi: all.map(({ descriptor }) => descriptor.name).filter((name) => name.startsWith('gen_ai')),
+      }))
+      process.exit()
+      `,
+      {},
+    )
+
+    expect(JSON.parse(told.stdout)).toEqual({
+      carrier: { 'x-own': 'yes' },
+      operations: ['one', 'other'],
+      genAi: expect.arrayContaining(['gen_ai.client.operation.duration']),
+    })
+  })
+
   test('takes the own options of the SDK, and adds the instrumentations that it is given', async () => {
     const told = await run(
       `

@@ -71,6 +71,7 @@ export class DeadlinePropagator implements TextMapPropagator {
     this.#stamp.stop()
   }
 
+  /** Stops it at the end of a `using` block. */
   [Symbol.dispose](): void {
     this.stop()
   }

@@ -36,10 +36,12 @@ export class DeadlineSpanProcessor {
   /** Called by the SDK, too late for us. */
   onEnd(_span: unknown): void {}
 
+  /** Does nothing: spans are exported by others. */
   forceFlush(): Promise<void> {
     return Promise.resolve()
   }
 
+  /** Stops making spans of operations and of calls to models. */
   shutdown(): Promise<void> {
     this.#stop()
     return Promise.resolve()
