@@ -293,6 +293,7 @@ export class Deadline {
     if (armed !== undefined) armed.release(Deadline.#liveAbove(this.#parent))
   }
 
+  /** Settles it at the end of a `using` block. */
   [Symbol.dispose](): void {
     this.settle()
   }

@@ -85,11 +85,19 @@ export interface SkewMeasured {
   readonly worthWarning: boolean
 }
 
+/** Published when a request has got its deadline. */
 export const requestStarted: EventChannel<RequestStarted> = defineEvent('timebudget:request.started')
+/** Published when a request is over, once for each. */
 export const requestFinished: EventChannel<RequestFinished> = defineEvent('timebudget:request.finished')
+/** Published before the work of an operation begins. */
 export const operationStarted: EventChannel<OperationStarted> = defineEvent('timebudget:operation.started')
+/** Published when an operation has ended, also one that was refused. */
 export const operationFinished: EventChannel<OperationFinished> = defineEvent('timebudget:operation.finished')
+/** Published for each call of a client that could carry a deadline. */
 export const deadlineSent: EventChannel<DeadlineSent> = defineEvent('timebudget:deadline.sent')
+/** Published when work that nobody waits for any more comes to its result. */
 export const workLate: EventChannel<WorkLate> = defineEvent('timebudget:work.late')
+/** Published for each deadline header that could not be read. */
 export const headerMalformed: EventChannel<HeaderMalformed> = defineEvent('timebudget:header.malformed')
+/** Published when a request tells how far its sender's clock is off. */
 export const skewMeasured: EventChannel<SkewMeasured> = defineEvent('timebudget:skew.measured')

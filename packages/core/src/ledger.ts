@@ -45,6 +45,7 @@ export class Ledger {
     this.#openedAt = openedAt
   }
 
+  /** The operations in the order of their start, running ones included. */
   get entries(): readonly LedgerEntry[] {
     return this.#entries
   }
@@ -100,6 +101,7 @@ export class Ledger {
     }
   }
 
+  /** The entries, so that `JSON.stringify` writes them. */
   toJSON(): readonly LedgerEntry[] {
     return this.#entries
   }

@@ -82,10 +82,17 @@ export interface LoopLagged {
   readonly lag: number
 }
 
+/** Published after each failed attempt of `retry`. */
 export const retryDecided: EventChannel<RetryDecided> = defineEvent('timebudget:retry.decided')
+/** Published when `retry` begins a second attempt beside the first. */
 export const hedgeStarted: EventChannel<HedgeStarted> = defineEvent('timebudget:hedge.started')
+/** Published when a learned floor judges a start for which little is left. */
 export const floorJudged: EventChannel<FloorJudged> = defineEvent('timebudget:floor.judged')
+/** Published when a learned floor refuses so much that somebody should look at it. */
 export const floorQuestionable: EventChannel<FloorQuestionable> = defineEvent('timebudget:floor.questionable')
+/** Published when a circuit breaker changes its state. */
 export const breakerMoved: EventChannel<BreakerMoved> = defineEvent('timebudget:breaker.moved')
+/** Published when a queue admits or refuses a caller, or a caller leaves it. */
 export const queueJudged: EventChannel<QueueJudged> = defineEvent('timebudget:queue.judged')
+/** Published when the event loop was found to be late. */
 export const loopLagged: EventChannel<LoopLagged> = defineEvent('timebudget:loop.lagged')

@@ -66,6 +66,7 @@ export class Figures {
     }
   }
 
+  /** Counts one question that a ladder is done with; `watch()` does it by itself. */
   addAnswered({ outcome, answer, cost }: LlmAnswered): void {
     if (cost !== undefined)
       this.#spent.set(cost.currency, (this.#spent.get(cost.currency) ?? 0) + cost.amount)
@@ -82,6 +83,7 @@ export class Figures {
     else this.#main += 1
   }
 
+  /** Counts one call to a model; `watch()` does it by itself. */
   addCall({ outcome, timings, sdkRetry }: LlmCall): void {
     // neither was made
     if (sdkRetry || outcome === 'short_circuited') return
@@ -94,6 +96,7 @@ export class Figures {
     if (outcome === 'stream_stalled') this.#stalls += 1
   }
 
+  /** What has been counted up to now. */
   current(): LlmFigures {
     const successes = this.#main + this.#degraded
     const perSuccess = [...this.#spent].filter(() => successes > 0)

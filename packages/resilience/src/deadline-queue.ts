@@ -26,6 +26,7 @@ export class DeadlineQueue {
     this.#admission = new Admission(this.#options)
   }
 
+  /** What the queue is called in events. */
   get name(): string {
     return this.#options.name
   }

@@ -24,6 +24,7 @@ export class LatencyBook {
     new Latency(options) // a bad option throws here, not in the first request
   }
 
+  /** How many keys have a distribution at present. */
   get size(): number {
     return this.#latencies.size
   }

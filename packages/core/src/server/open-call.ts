@@ -136,6 +136,7 @@ export class OpenCall implements DeadlineWatcher, Stoppable {
     return true
   }
 
+  /** Ends the call for that reason, unless it is over. */
   stop(reason: TimeBudgetError): void {
     this.#endBy(reason)
   }
