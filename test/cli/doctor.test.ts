@@ -1,8 +1,9 @@
 import { createServer as createHttpServer, request as httpRequest } from 'node:http'
 import { setTimeout as wait } from 'node:timers/promises'
 import { fetch as fetchUnderDeadline } from '@timebudget/clients/fetch'
-import { systemClock } from '@timebudget/core'
-import type { ServerOptions } from '@timebudget/core/server'
+import { operation, systemClock } from '@timebudget/core'
+import { type ServerOptions, withDeadline } from '@timebudget/core/server'
+import { sse } from '@timebudget/sse'
 import { describe, expect, test } from 'vitest'
 import { freePort } from '../support/free-port.ts'
 import { deferred } from './deferred.ts'
@@ -153,6 +154,32 @@ test('a service that lets late answers through fails to answer in time', async (
   const { exitCode, states } = await examine(url)
   expect(states).toMatchObject({ reads: 'holds', 'in-time': 'fails' })
   expect(exitCode).toBe(1)
+})
+
+test('an operation that gives up before the deadline, for its reserve, has said why as well', async () => {
+  const url = await serviceWith('express', (signal) =>
+    operation('generate', { reserve: '150ms' }, () => wait(800, {}, { signal })),
+  )
+  const { exitCode, states, json } = await examine(url)
+  expect(states).toMatchObject({ reads: 'holds', 'in-time': 'holds' })
+  expect(seen(json, 'in-time')).toMatch(/^504 operation_timeout after/)
+  expect(exitCode).toBe(0)
+})
+
+test('a stream that the deadline ends by an error event has ended in time', async () => {
+  const url = await serve(
+    withDeadline(async (_request, response) => {
+      const stream = sse(response)
+      for (let token = 0; token < 10; token += 1) {
+        await stream.token('more')
+        await wait(60)
+      }
+      await stream.done()
+    }),
+  )
+  const { states, json } = await examine(url)
+  expect(states).toMatchObject({ reads: 'holds', 'in-time': 'holds' })
+  expect(seen(json, 'in-time')).toMatch(/^200 with an error event at its end after/)
 })
 
 test('a 504 that does not say why is no answer for its callers', async () => {

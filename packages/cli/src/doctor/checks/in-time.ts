@@ -1,6 +1,7 @@
 import type { Exchange } from '../../request/exchange.ts'
+import { judge, type ProbeOutcome } from '../../request/verdict.ts'
 import { timeText } from '../../terminal/time-text.ts'
-import { answerText, type Examination, isForLackOfTime, pairFor, timeOf } from '../examination.ts'
+import { answerText, type Examination, pairFor, timeOf } from '../examination.ts'
 import { type Check, type Earlier, fails, type Finding, holds, isUnread, unseen } from '../finding.ts'
 
 /** Less time than this to halve, and the network's own moods decide. */
@@ -46,12 +47,29 @@ async function withLeaf({ leaf, ask, usual }: Examination): Promise<Trial> {
 function verdictOf({ answer, budget }: Trial, earlier: Earlier): Finding {
   const took = timeOf(answer)
   const late = took - budget
-  const seen = `${answerText(answer)} after ${timeText(took)}, of ${timeText(budget)}`
-  const isOverAtLast = answer.ending === 'cut_off' || isForLackOfTime(answer) || answer.status === 504
-  if (isOverAtLast && late <= tolerance) {
-    return isForLackOfTime(answer) || answer.ending === 'cut_off' ? holds(seen) : fails(seen, 'outcomeLost')
-  }
+  const byEvent = answer.events?.error === undefined ? '' : ' with an error event at its end'
+  const seen = `${answerText(answer)}${byEvent} after ${timeText(took)}, of ${timeText(budget)}`
+  const isTold = answer.ending === 'cut_off' || tellsOfTooLittleTime(answer)
+  const isOverAtLast = isTold || answer.status === 504
+  if (isOverAtLast && late <= tolerance) return isTold ? holds(seen) : fails(seen, 'outcomeLost')
   if (isOverAtLast) return fails(`${seen}: ${timeText(late)} late`, 'late')
   if (late <= 0) return unseen(`${seen}: it was faster this time. Try again, or give a slower URL`)
   return fails(seen, isUnread(earlier) ? 'notRead' : 'late')
+}
+
+// an operation that keeps a reserve, or has a timeout of its own, ends before the request does
+const tooLittleTime: ReadonlySet<ProbeOutcome> = new Set([
+  'deadline_exceeded',
+  'short_circuited',
+  'operation_timeout',
+  'shed',
+  'connect_timeout',
+  'first_token_timeout',
+  'stream_stalled',
+  'total_timeout',
+])
+
+/** Whether its header, or the `error` event of its stream, says so. */
+function tellsOfTooLittleTime(answer: Exchange): boolean {
+  return answer.ending === 'complete' && tooLittleTime.has(judge(answer, Infinity).outcome)
 }
