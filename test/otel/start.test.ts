@@ -1,5 +1,5 @@
 import { execFile } from 'node:child_process'
-import { existsSync } from 'node:fs'
+import { existsSync, readFileSync } from 'node:fs'
 import { createServer } from 'node:net'
 import { fileURLToPath } from 'node:url'
 import { promisify } from 'node:util'
@@ -94,6 +94,28 @@ describe('an exporter that cannot reach anybody', () => {
 
     expect(JSON.parse(told.stdout).took).toBeLessThan(5_000)
   })
+})
+
+test("an SDK of one's own, set up as the package's README prints it, exports operations and metrics", async () => {
+  const receiver = await otlpReceiver()
+  const readme = readFileSync(`${root}packages/otel/README.md`, 'utf8')
+  const setUp = /```ts\n(import \{ metrics \}.*?)```/s.exec(readme)?.[1]
+
+  const { stdout, stderr } = await run(
+    `
+    ${setUp}
+    import { hasSubscribers } from 'node:diagnostics_channel'
+    import { operation } from '@timebudget/core'
+    await operation('work', { timeout: '2s' }, async () => {})
+    console.log(hasSubscribers('timebudget:work.late'))
+    await sdk.shutdown()
+    `,
+    { ...jsonTo(receiver.url), OTEL_METRICS_EXPORTER: 'otlp' },
+  )
+
+  expect(receiver.spans).toMatchObject([{ name: 'work', attributes: { 'deadline.outcome': 'ok' } }])
+  // nothing but metrics listens to that
+  expect([stdout.trim(), stderr]).toEqual(['true', ''])
 })
 
 describe('startTelemetry', () => {
