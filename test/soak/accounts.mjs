@@ -8,6 +8,19 @@ import {
   requestStarted,
 } from '@timebudget/core'
 
+/** A tick that comes so many milliseconds late shows that the process stood still: frozen, blocked or starved. */
+const tick = 100
+let stalled = 0
+let tickedAt = performance.now()
+setInterval(() => {
+  const now = performance.now()
+  stalled += Math.max(0, now - tickedAt - 2 * tick)
+  tickedAt = now
+}, tick).unref()
+
+/** How long it has stood still in all; what goes on just now included. */
+const stalledSoFar = () => stalled + Math.max(0, performance.now() - tickedAt - 2 * tick)
+
 /** Keeps the books of this process; `tell` hears of requests as they begin and end, `wrong` of what cannot be. */
 export class Accounts {
   requestsMade = 0
@@ -27,13 +40,20 @@ export class Accounts {
       this.requestsMade += 1
       this.#requests.add(request)
       this.#made(deadline)
-      tell('started', { id: request.headers['x-soak-id'] })
+      tell('started', { id: request.headers['x-soak-id'], stalled: stalledSoFar() })
     })
     requestFinished.subscribe(({ deadline, request, outcome, status, goneBy }) => {
       this.requestsEnded += 1
       if (!this.#requests.delete(request)) wrong(`a request ended twice: ${outcome}`)
       if (this.#unsettled.has(deadline)) wrong(`a request ended ${outcome} before its deadline was settled`)
-      tell('finished', { id: request.headers['x-soak-id'], outcome, status, goneBy, at: Date.now() })
+      tell('finished', {
+        id: request.headers['x-soak-id'],
+        outcome,
+        status,
+        goneBy,
+        at: Date.now(),
+        stalled: stalledSoFar(),
+      })
     })
     operationStarted.subscribe(({ deadline, entry }) => {
       this.operationsMade += 1

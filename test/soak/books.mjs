@@ -47,9 +47,9 @@ export class Books {
     this.#calls.set(call.id, call)
   }
 
-  started(id, by) {
+  started({ id, stalled }, by) {
     const served = this.#served.get(id)
-    if (served === undefined) this.#served.set(id, { started: 1, finished: [], by, life: by.lives })
+    if (served === undefined) this.#served.set(id, { started: 1, finished: [], stalled, by, life: by.lives })
     else served.started += 1
   }
 
@@ -86,7 +86,7 @@ export class Books {
       if (!isLost && !agrees(call, end?.outcome)) {
         yield `${id} by ${call.client}: ${JSON.stringify(call)} against ${JSON.stringify(served ?? null)}`
       }
-      const late = end === undefined ? 0 : end.at - Math.max(call.at, served.by.thawedAt)
+      const late = end === undefined ? 0 : end.at - call.at - (end.stalled - served.stalled)
       if (late > patience) {
         yield `${id} went on for ${late} ms: ${JSON.stringify(call)} against ${JSON.stringify(end)}`
       }

@@ -20,8 +20,6 @@ export class HopProcess {
   #waiting = new Map()
   /** How often it was started. */
   lives = 0
-  /** Epoch milliseconds; how long it stood still lately must not count against it. */
-  thawedAt = 0
 
   /** `tell` hears of everything it says: (event, details). */
   constructor(settings, tell) {
@@ -72,7 +70,6 @@ export class HopProcess {
     this.#child.kill('SIGSTOP')
     await new Promise((resolve) => setTimeout(resolve, milliseconds))
     this.#child.kill('SIGCONT')
-    this.thawedAt = Date.now()
   }
 
   /** Asks it something; resolves with what it answers. */

@@ -137,7 +137,9 @@ server.listen(port, '127.0.0.1', () => tell('listening'))
 const orders = {
   open: () => tell('open', { count: accounts.open + detached.size }),
   async measure() {
-    tell('measured', { ...(await measure()), listeners: mostListeners() })
+    const isConnection = (kind) => kind === 'TCPSocketWrap'
+    const connections = process.getActiveResourcesInfo().filter(isConnection).length
+    tell('measured', { ...(await measure()), connections, listeners: mostListeners() })
   },
   async finish() {
     server.close()

@@ -29,7 +29,7 @@ do {
   let number = 0
   do {
     number += 1
-    const round = { number, requests: chance.between(20, 60), within: chance.between(300, 3_000) }
+    const round = { number, requests: chance.between(30, 90), within: chance.between(300, 3_000) }
     await world.round(chance.fork(), round)
   } while (number < roundsOfChain && performance.now() < until)
   await world.finish()

@@ -10,8 +10,8 @@ import { startUpstream } from './upstream.mjs'
 /** Milliseconds for everything that was begun to end by itself; the longest budget is 8 s. */
 const rest = 30_000
 
-/** undici's timers and pools keep the async context of whoever had them made, and with it a request's deadlines: a few. */
-const mostDeadlines = 24
+/** Pooled connections, and a few timers of undici's, keep the async context they were made in, with its deadlines. */
+const mostDeadlines = { elsewhere: 24, ofConnection: 4 }
 
 export class World {
   books = new Books()
@@ -66,7 +66,7 @@ export class World {
       const ended = [accounts.requestsEnded, accounts.operationsEnded, accounts.deadlinesSettled]
       const name = `hop${index + 1}`
       if (String(made) !== String(ended)) this.#fault(`${name} made ${made.join()} and ended ${ended.join()}`)
-      if (deadlines > mostDeadlines) this.#fault(`${name} holds ${deadlines} deadlines`)
+      if (deadlines > mostDeadlines.elsewhere) this.#fault(`${name} holds ${deadlines} deadlines`)
       if (resources.length > 0) this.#fault(`${name} holds ${resources}`)
       if (listeners > 1) this.#fault(`${name} has ${listeners} listeners left`)
       if (how !== 0) this.#fault(`${name} ended: ${how}`)
@@ -112,8 +112,9 @@ export class World {
         const name = `hop${index + 1}`
         if (last.heap > warm.heap * 1.3 + 6e6)
           this.#fault(`${name} grew from ${warm.heap} to ${last.heap} bytes`)
-        if (last.deadlines > warm.deadlines + mostDeadlines) {
-          this.#fault(`${name} holds ${last.deadlines} deadlines, after ${warm.deadlines}`)
+        const most = mostDeadlines.elsewhere + mostDeadlines.ofConnection * last.connections
+        if (last.deadlines > most) {
+          this.#fault(`${name} holds ${last.deadlines} deadlines by ${last.connections} connections`)
         }
         if (last.listeners > 12) this.#fault(`${name} has ${last.listeners} listeners on one thing`)
       }
@@ -121,7 +122,7 @@ export class World {
   }
 
   #hear(hop, name, { event, details }) {
-    if (event === 'started') this.books.started(details.id, hop)
+    if (event === 'started') this.books.started(details, hop)
     else if (event === 'finished') this.books.finished(details)
     else if (event === 'called') this.books.called(details)
     else if (event === 'wrong') this.#fault(`${name}: ${details.what}`)
