@@ -2,6 +2,7 @@ import { connect } from 'node:net'
 import { SpanStatusCode } from '@opentelemetry/api'
 import type { SpanProcessor } from '@opentelemetry/sdk-trace-base'
 import { requestFinished, type RequestFinished } from '@timebudget/core'
+import { withDeadline } from '@timebudget/core/server'
 import { describe, expect, onTestFinished, test } from 'vitest'
 import { DeadlineSpanProcessor, recordSpans, type SpanOptions } from '../src/index.ts'
 import { deferred, endOf, serve, traced, type Traced } from './support/traced.ts'
@@ -64,6 +65,22 @@ describe.each(Object.keys(ways))('the span of a request, %s', (way) => {
 
     const { attributes } = await endOf(telemetry, 'GET')
     expect(attributes).toMatchObject({ 'deadline.budget.limit_ms': 2000, 'deadline.clamped': true })
+  })
+
+  test('counts limit and consumption from its own beginning where a route has tightened it', async () => {
+    const telemetry = start()
+    const tight = withDeadline((_, response) => void response.end(), { default: '2s' })
+    const url = await serve((request, response) => void setTimeout(() => tight(request, response), 60), {
+      default: '20s',
+    })
+
+    await fetch(url)
+
+    const { attributes } = await endOf(telemetry, 'GET')
+    expect(attributes).toMatchObject({ 'deadline.source': 'route', 'deadline.budget.overrun_ms': 0 })
+    expect(attributes['deadline.budget.limit_ms']).toBeGreaterThan(2_058)
+    expect(attributes['deadline.budget.limit_ms']).toBeLessThan(20_000)
+    expect(attributes['deadline.budget.consumed_ms']).toBeGreaterThan(58)
   })
 
   test('is an error of our code where the deadline has passed', async () => {
