@@ -299,6 +299,7 @@ test('a page whose server goes says so, and goes on with the next one from the b
   second.server.listen(Number(port), '127.0.0.1')
   await page.getByText('live', { exact: true }).waitFor()
   await lists(page, /0 of 0/)
+  await page.getByText('Waiting for requests. Those that this process handles under deadline()').waitFor()
 })
 
 test('a page that is paused or that nobody looks at asks for nothing', async (context) => {

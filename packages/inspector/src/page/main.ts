@@ -27,6 +27,9 @@ const barsTitle = find('bars-title', HTMLSpanElement)
 const connection = find('connection', HTMLParagraphElement)
 const pause = find('pause', HTMLButtonElement)
 
+const waiting =
+  'Waiting for requests. Those that this process handles under deadline() are listed here as they come.'
+
 let selected: number | undefined
 let isScheduled = false
 let isFresh = false
@@ -127,7 +130,7 @@ function renderRequests(now: number): void {
   const more = unlisted > 0 ? `, ${count(unlisted)} not listed` : ''
   setText(listed, `${count(requests.length)} of ${count(all.length)} · ${count(running)} in flight${more}`)
   empty.hidden = requests.length > 0
-  setText(empty, all.length === 0 ? 'Waiting for requests.' : 'No request passes the filter.')
+  setText(empty, all.length === 0 ? waiting : 'No request passes the filter.')
 }
 
 function currentFilter(): Filter {
