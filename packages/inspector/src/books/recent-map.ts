@@ -1,8 +1,7 @@
-/** Things by key, at most so many: a new one takes the place of the one that was asked for the longest ago. */
+/** Things by key, at most so many: a new one takes the place of one that was not asked for lately. */
 export class RecentMap<K, V> {
   readonly #most: number
-  readonly #held = new Map<K, { value: V; used: number }>()
-  #uses = 0
+  readonly #held = new Map<K, { readonly value: V; isUsed: boolean }>()
 
   constructor(most: number) {
     this.#most = most
@@ -10,15 +9,14 @@ export class RecentMap<K, V> {
 
   /** The one of that key, made if there is none. */
   of(key: K, make: () => V): V {
-    this.#uses += 1
     const held = this.#held.get(key)
     if (held !== undefined) {
-      held.used = this.#uses
+      held.isUsed = true
       return held.value
     }
-    if (this.#held.size >= this.#most) this.#forgetOldest()
+    if (this.#held.size >= this.#most) this.#forgetOne()
     const value = make()
-    this.#held.set(key, { value, used: this.#uses })
+    this.#held.set(key, { value, isUsed: false })
     return value
   }
 
@@ -26,15 +24,14 @@ export class RecentMap<K, V> {
     return Array.from(this.#held.values(), ({ value }) => value)
   }
 
-  // looked for only where a key is new: touching one on every use would cost every use
-  #forgetOldest(): void {
-    let oldest: K | undefined
-    let least = Infinity
-    for (const [key, { used }] of this.#held) {
-      if (used >= least) continue
-      least = used
-      oldest = key
+  // from the longest held on, who was asked for since goes to the back of the line once: whatever names come, neither
+  // a use nor a new name costs a walk over all of them
+  #forgetOne(): void {
+    for (const [key, held] of this.#held) {
+      this.#held.delete(key)
+      if (!held.isUsed) return
+      held.isUsed = false
+      this.#held.set(key, held)
     }
-    if (oldest !== undefined) this.#held.delete(oldest)
   }
 }
