@@ -100,10 +100,14 @@ function withDeadline(
   deadline: Deadline,
   resolved: Sending['resolved'],
 ): Headers {
-  const headers = new Headers(request.headers)
-  for (const name of resolved.headerNames) headers.delete(name)
-  for (const [name, value] of Object.entries(headersFor(request.url, deadline, resolved)))
-    headers.set(name, value)
+  // ours already, and copied by whoever sends them
+  const { headers } = request
+  const stamped = headersFor(request.url, deadline, resolved)
+  for (const name of resolved.headerNames) {
+    const value = stamped[name]
+    if (value === undefined) headers.delete(name)
+    else headers.set(name, value)
+  }
   return headers
 }
 

@@ -129,8 +129,8 @@ export function startCall<Call>(
   bounds: CallBounds,
 ): RunningOperation {
   assertLimited(bounds, resolved)
-  const { timeout = resolved.timeout, ...rest } = bounds
-  return startOperation(resolved.nameOf(call), { ...rest, timeout, floor: resolved.floor })
+  const { deadline, signal, timeout = resolved.timeout } = bounds
+  return startOperation(resolved.nameOf(call), { deadline, signal, timeout, floor: resolved.floor })
 }
 
 type Emitting = Pick<ResolvedClientOptions<never>, 'propagatesTo' | 'emit'>
@@ -144,7 +144,9 @@ export function headersFor(url: URL, deadline: Deadline, options: Emitting): Rec
 /** As `headersFor`, for a call that has been told of. */
 export function headersNow(url: URL, deadline: Deadline, options: Emitting): Record<string, string> {
   if (!options.propagatesTo(url)) return {}
-  return { ...encodeDeadline(deadline, options.emit), ...encodeAttempt(deadline.attempt) }
+  const headers = encodeDeadline(deadline, options.emit)
+  // spread only where there is something: on Node 20 that costs more than all the rest
+  return deadline.attempt > 1 ? { ...headers, ...encodeAttempt(deadline.attempt) } : headers
 }
 
 /** Tells whoever listens whether a call carries its deadline. */

@@ -9,6 +9,12 @@ type Tell = (reason: Error) => void
 /** Says how a call ends for us that was answered so. */
 export type AnswerReader = (answer: PeerAnswer) => Outcome
 
+/** What tells where one attempt goes. */
+export interface Attempt {
+  readonly origin?: string | URL | undefined
+  readonly path: string
+}
+
 /** A call that undici makes for us, of which it is this that ends it, once. */
 export class GuardedCall {
   readonly running: RunningOperation
@@ -18,17 +24,21 @@ export class GuardedCall {
   #isAbandoned = false
   #stop: Tell = ignore
   #tell: Tell = ignore
-  /** Where the attempt that is on goes. */
+  /** The attempt that is on. */
+  asked: Attempt
+  /** Where it goes. */
   sentTo: URL
   /** Why nothing more is let through, although undici may still be at it; whatever it begins is aborted. */
   closedBy: { readonly reason: Error } | undefined
 
   constructor(call: {
     readonly running: RunningOperation
+    readonly asked: Attempt
     readonly sentTo: URL
     readonly readAnswer: AnswerReader
   }) {
     this.running = call.running
+    this.asked = call.asked
     this.sentTo = call.sentTo
     this.#readAnswer = call.readAnswer
   }

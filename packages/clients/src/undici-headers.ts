@@ -26,9 +26,11 @@ export function stampedHeaders(headers: Headers | undefined, { stamp, replaced }
   Object.assign(record, stamp())
   // not enumerable, so that interceptors which copy the record get a plain one
   return Object.defineProperty(record, Symbol.iterator, {
-    *value(): Generator<[string, string | string[]]> {
-      for (const pair of Object.entries(record)) if (!replaced.has(pair[0].toLowerCase())) yield pair
-      yield* Object.entries(stamp())
+    value(): Iterator<[string, string | string[]]> {
+      const now: Array<[string, string | string[]]> = []
+      for (const pair of Object.entries(record)) if (!replaced.has(pair[0].toLowerCase())) now.push(pair)
+      now.push(...Object.entries(stamp()))
+      return now.values()
     },
   })
 }

@@ -12,7 +12,7 @@ import {
   startCall,
   tellOfSending,
 } from './outgoing.ts'
-import { GuardedCall } from './undici-call.ts'
+import { type Attempt, GuardedCall } from './undici-call.ts'
 import { guardHandler } from './undici-handlers.ts'
 import { stampedHeaders } from './undici-headers.ts'
 
@@ -66,7 +66,7 @@ export function deadlineInterceptor({
       try {
         const sentTo = urlOf(call, origin)
         const readAnswer = (answer: PeerAnswer): Outcome => outcomeOfAnswer(answer, running, resolved)
-        const guarded = new GuardedCall({ running, sentTo, readAnswer })
+        const guarded = new GuardedCall({ running, asked: askedOf(call), sentTo, readAnswer })
         const stamped: StampedOptions = { ...call, [callKey]: guarded }
         return running.within(() => attempt(stamped, guardHandler(handler, guarded)))
       } catch (error) {
@@ -87,8 +87,12 @@ function stamping(
     if (guarded === undefined) return dispatch(call, handler)
     // an interceptor that repeats calls may not have noticed the end
     if (guarded.closedBy !== undefined) throw guarded.closedBy.reason
-    const url = urlOf(call, origin)
-    guarded.sentTo = url
+    // only an interceptor may have sent it elsewhere; to read a URL costs as much as to write the headers
+    if (call.path !== guarded.asked.path || call.origin !== guarded.asked.origin) {
+      guarded.asked = askedOf(call)
+      guarded.sentTo = urlOf(call, origin)
+    }
+    const url = guarded.sentTo
     const { deadline } = guarded.running
     tellOfSending(url, deadline, resolved)
     const stamp = (): Record<string, string> => headersNow(url, deadline, resolved)
@@ -97,15 +101,26 @@ function stamping(
   }
 }
 
+/** A copy: undici's redirects change the options of the call that they repeat. */
+function askedOf({ origin, path }: UndiciCall): Attempt {
+  return { origin: origin ?? undefined, path }
+}
+
 /**
  * Where a call goes. Put together, not resolved: a path such as `//host` is a path. Of a call that names no origin, where
  * none was given for such, no host rule knows anything.
  */
 function urlOf({ origin, path }: UndiciCall, usual: string | URL = 'http://unknown.invalid'): URL {
-  const base = new URL(origin ?? usual)
+  const asked = origin ?? usual
+  if (typeof asked === 'string' && path.startsWith('/') && bareOrigin.test(asked))
+    return new URL(asked + path)
+  const base = new URL(asked)
   // a CONNECT names a host and a port there, a proxy's client a URL
   return path.startsWith('/') ? new URL(`${base.origin}${path}`) : base
 }
+
+/** Nothing but a scheme, a host and a port, as nearly all are written. */
+const bareOrigin = /^https?:\/\/[a-z\d.:-]+$/
 
 /** Where undici, and Node's global fetch with it, keeps the dispatcher of calls that name none. */
 const globalDispatcherKeys = [

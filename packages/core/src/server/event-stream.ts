@@ -23,8 +23,7 @@ export class BegunBody {
 
   /** What begins with these headers. */
   static of(head: ResponseHead): BegunBody {
-    if (head.get('content-type')?.toLowerCase().startsWith('text/event-stream') !== true)
-      return BegunBody.plain
+    if (!isEventStream(head.get('content-type'))) return BegunBody.plain
     // what a compressor writes are no events any more
     const isPlain = (head.get('content-encoding') ?? 'identity') === 'identity'
     return isPlain ? new BegunBody({ isEventStream: true }) : BegunBody.plain
@@ -63,4 +62,12 @@ export class BegunBody {
 
 function latin1Tail(chunk: Uint8Array): string {
   return Buffer.from(chunk.subarray(-tailLength)).toString('latin1')
+}
+
+const eventStream = 'text/event-stream'
+
+/** Looks at one letter first, the `e`, since nearly every response is something else. */
+function isEventStream(type: string | undefined): boolean {
+  if (type === undefined || (type.charCodeAt(5) | 0x20) !== 0x65) return false
+  return type.slice(0, eventStream.length).toLowerCase() === eventStream
 }

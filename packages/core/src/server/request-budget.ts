@@ -155,8 +155,7 @@ export class RequestBudget {
     entry.settle()
     for (const shutdown of this.#shutdowns ?? []) shutdown.leave(this.#owner)
     if (arrival === undefined) return
-    if (isLearned(options.floor))
-      teachFloor(options.floor, { spent: entry.elapsed(), outcome: end.outcome })
+    if (isLearned(options.floor)) teachFloor(options.floor, { spent: entry.elapsed(), outcome: end.outcome })
     requestFinished.publish(() => {
       const elapsed = entry.elapsed()
       const isTightened = deadline !== entry
