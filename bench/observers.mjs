@@ -1,5 +1,5 @@
 // What it costs to be observed: `operation()` with nobody listening against a build that publishes nothing at all, and with
-// `recordMetrics` on an SDK. Every figure is CPU time, by processes that took turns. `npm run build`, then `node bench/observers.mjs`.
+// `recordMetrics` and `recordSpans` on an SDK. Every figure is CPU time, by processes that took turns. `npm run build`, then `node bench/observers.mjs`.
 import { fork } from 'node:child_process'
 import { once } from 'node:events'
 import { cpSync, mkdirSync, mkdtempSync, readFileSync, rmSync, symlinkSync, writeFileSync } from 'node:fs'
@@ -17,8 +17,9 @@ const otel = createRequire(new URL('../packages/otel/package.json', import.meta.
 const variants = {
   'built without publish': { publishes: false },
   'nobody listens': {},
-  'recordMetrics, no SDK': { records: true },
-  'recordMetrics, SDK': { records: true, hasSdk: true },
+  recordMetrics: { records: true },
+  'recordSpans, sampled out': { traces: 'AlwaysOffSampler' },
+  'recordSpans, sampled, not exported': { traces: 'AlwaysOnSampler' },
 }
 
 async function measureAll() {
@@ -65,18 +66,23 @@ function withoutPublish() {
   return copy
 }
 
-async function measure({ dist, records, hasSdk }) {
+async function measure({ dist, records, traces }) {
   const { Deadline, operation } = await import(pathToFileURL(join(dist, 'index.js')).href)
+  const load = (name) => import(pathToFileURL(otel.resolve(name)).href)
+  if (traces !== undefined) {
+    const { recordSpans } = await load('@timebudget/otel')
+    const sdk = await load('@opentelemetry/sdk-trace-node')
+    const ignored = { onStart() {}, onEnd() {}, async forceFlush() {}, async shutdown() {} }
+    new sdk.NodeTracerProvider({ sampler: new sdk[traces](), spanProcessors: [ignored] }).register()
+    recordSpans()
+  }
   if (records) {
-    const load = (name) => import(pathToFileURL(otel.resolve(name)).href)
     const { recordMetrics } = await load('@timebudget/otel')
-    const { metrics } = await load('@opentelemetry/api')
     const { MeterProvider } = await load('@opentelemetry/sdk-metrics')
     const { PrometheusExporter } = await load('@opentelemetry/exporter-prometheus')
     // without a reader an SDK keeps nothing
-    const provider = () =>
-      new MeterProvider({ readers: [new PrometheusExporter({ preventServerStart: true })] })
-    recordMetrics((hasSdk ? provider() : metrics).getMeter('bench'))
+    const readers = [new PrometheusExporter({ preventServerStart: true })]
+    recordMetrics(new MeterProvider({ readers }).getMeter('bench'))
   }
   const run = async (times) => {
     // a ledger keeps 1,024 operations: more would measure something else
