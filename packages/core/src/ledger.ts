@@ -9,7 +9,10 @@ export interface LedgerEntry {
   readonly start: number
   /** What was left of the request when it started. */
   readonly remaining: number
-  /** What it was allowed to take; `Infinity` if nothing bounds it. A peer does not tell: of its own, what was left of the call. */
+  /**
+   * What it was allowed to take; `Infinity` if nothing bounds it. A peer does not tell: of its operations, the most that
+   * they can have been allowed, which is what was left of the call to it.
+   */
   readonly granted: number
   /** The least it was worth starting with. */
   readonly floor: number
