@@ -196,6 +196,24 @@ test('a snapshot of many requests is answered in parts', async () => {
   expect(JSON.parse(rest.body)).toMatchObject({ more: false, requests: { length: 50 } })
 })
 
+test('fifty pages that do not read what they have asked for hold nobody up', async () => {
+  const { url, inspector: inspected } = await startService()
+  for (let index = 0; index < 100; index += 1) await ask(`${url}/fail?${'x'.repeat(50)}`)
+  const pages = Array.from({ length: 50 }, () => {
+    const page = connect(Number(new URL(url).port), '127.0.0.1')
+    onEnd(() => page.destroy())
+    // the second question comes to a connection that the first one's answer has ended
+    page.write('GET /__budget/snapshot.json HTTP/1.1\r\nHost: here\r\n\r\n'.repeat(2))
+    return page.on('error', () => {}).pause()
+  })
+  expect((await ask(`${url}/fail`)).status).toBe(500)
+  expect((await snapshotOf(inspected)).counts).toMatchObject({ running: 0, finished: 101 })
+  const [page] = pages
+  let answers = ''
+  for await (const chunk of page ?? []) answers += String(chunk)
+  expect(answers.match(/HTTP\/1\.1 200/g)).toHaveLength(1)
+})
+
 test('all of one request is told where it is asked for', async () => {
   const { url, inspector: inspected } = await startService()
   await ask(`${url}/limited`)
