@@ -40,7 +40,7 @@ export class Accounts {
       this.requestsMade += 1
       this.#requests.add(request)
       this.#made(deadline)
-      tell('started', { id: request.headers['x-soak-id'], stalled: stalledSoFar() })
+      tell('started', { id: request.headers['x-soak-id'], at: Date.now(), stalled: stalledSoFar() })
     })
     requestFinished.subscribe(({ deadline, request, outcome, status, goneBy }) => {
       this.requestsEnded += 1

@@ -47,9 +47,10 @@ export class Books {
     this.#calls.set(call.id, call)
   }
 
-  started({ id, stalled }, by) {
+  started({ id, at, stalled }, by) {
     const served = this.#served.get(id)
-    if (served === undefined) this.#served.set(id, { started: 1, finished: [], stalled, by, life: by.lives })
+    if (served === undefined)
+      this.#served.set(id, { started: 1, finished: [], at, stalled, by, life: by.lives })
     else served.started += 1
   }
 
@@ -86,9 +87,11 @@ export class Books {
       if (!isLost && !agrees(call, end?.outcome)) {
         yield `${id} by ${call.client}: ${JSON.stringify(call)} against ${JSON.stringify(served ?? null)}`
       }
-      const late = end === undefined ? 0 : end.at - call.at - (end.stalled - served.stalled)
+      // one that its caller had left before it was read counts from then on
+      const late =
+        end === undefined ? 0 : end.at - Math.max(call.at, served.at) - (end.stalled - served.stalled)
       if (late > patience) {
-        yield `${id} went on for ${late} ms: ${JSON.stringify(call)} against ${JSON.stringify(end)}`
+        yield `${id} went on for ${Math.round(late)} ms: ${JSON.stringify(call)} against ${JSON.stringify(end)}`
       }
     }
   }
