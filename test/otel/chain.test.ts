@@ -1,5 +1,7 @@
-import { describe, expect, test, vi } from 'vitest'
+import { describe, expect, onTestFinished, test, vi } from 'vitest'
+import { findPostgres, startPostgres } from '../../packages/clients/test/support/postgres-server.ts'
 import { redisServer } from '../support/redis-server.ts'
+import { requireOrSkip } from '../support/requirements.ts'
 import { otlpReceiver, type ReceivedSpan } from './support/otlp-receiver.ts'
 import { type FinishedRequest, tracedChain, TracedService } from './support/traced-service.ts'
 
@@ -98,6 +100,31 @@ describe('Express, Koa and Fastify in processes of their own, started with --imp
     const budgets = frameworks.map((name) => only(of(name), isServer).attributes['deadline.budget.limit_ms'])
     expect(budgets).toEqual([...budgets].sort((one, other) => Number(other) - Number(one)))
     expect(chain.flatMap(({ reports }) => reports.filter(({ event }) => event === 'crashed'))).toEqual([])
+  })
+
+  test('a query that pg is watched at stands under the operation of our client', async (context) => {
+    const postgres = await startPostgres(requireOrSkip(context, findPostgres(), 'apt-get install postgresql'))
+    onTestFinished(() => postgres.stop())
+    const receiver = await otlpReceiver()
+    const service = await TracedService.start({
+      framework: 'node',
+      env: exporting(receiver.url),
+      postgres: { host: '127.0.0.1', port: postgres.port, user: 'tester', database: 'postgres' },
+    })
+
+    const response = await fetch(new URL('/rows', service.url), {
+      headers: { 'x-request-timeout-ms': '8000' },
+    })
+    expect(await response.text()).toBe('[{"seven":7}]')
+
+    const all = await receiver.until((spans) => spans.some(isServer))
+    const query = only(all, ({ name }) => name.startsWith('pg.query:SELECT'))
+    const parent = only(all, ({ spanId }) => spanId === query.parentSpanId)
+    expect(parent.attributes['deadline.operation']).toBe('pg')
+    expect(Number(query.attributes['deadline.budget.remaining_ms'])).toBeLessThanOrEqual(
+      Number(parent.attributes['deadline.budget.remaining_ms']),
+    )
+    expect(Number.isInteger(query.attributes['deadline.budget.consumed_ms'])).toBe(true)
   })
 
   test('carry deadlines whether or not the trace is sampled', async () => {

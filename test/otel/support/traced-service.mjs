@@ -1,8 +1,9 @@
 // One service of a chain, as its own process, that knows nothing of telemetry:
-// `node --import @timebudget/otel/register traced-service.mjs '{ "framework": ..., "port": ..., "next": ..., "redis": ..., "options": ... }'`.
+// `node --import @timebudget/otel/register traced-service.mjs '{ "framework": ..., "port": ..., "next": ..., "redis": ..., "postgres": ..., "options": ... }'`.
 // It tells its parent over IPC where it listens, and of each request what its ledger says.
 import { createServer } from 'node:http'
 import { fetch } from '@timebudget/clients/fetch'
+import { withDeadline as withPgDeadline } from '@timebudget/clients/pg'
 import { withDeadline as withRedisDeadline } from '@timebudget/clients/redis'
 import { operation, requestFinished, requestStarted } from '@timebudget/core'
 import { withDeadline } from '@timebudget/core/server'
@@ -13,10 +14,12 @@ import express from 'express'
 import fastify from 'fastify'
 import { Redis } from 'ioredis'
 import Koa from 'koa'
+import pg from 'pg'
 
-const { framework, port = 0, next, redis, options = {} } = JSON.parse(process.argv[2])
+const { framework, port = 0, next, redis, postgres, options = {} } = JSON.parse(process.argv[2])
 const report = (event, details) => process.send?.({ event, ...details })
 const store = redis === undefined ? undefined : withRedisDeadline(new Redis(redis))
+const database = postgres === undefined ? undefined : withPgDeadline(new pg.Pool(postgres))
 
 requestStarted.subscribe(({ source, deadline }) => report('started', { source, budget: deadline.budget }))
 requestFinished.subscribe(({ outcome, status, elapsed, deadline }) =>
@@ -27,6 +30,7 @@ requestFinished.subscribe(({ outcome, status, elapsed, deadline }) =>
 async function work(path) {
   if (path === '/hang' && next === undefined) return new Promise(() => {})
   if (path === '/quick') return operation('quick', {}, async () => 'done')
+  if (path === '/rows') return JSON.stringify((await database.query('select 7 as seven')).rows)
   await operation(
     'prepare',
     { timeout: '1s', floor: '5ms' },

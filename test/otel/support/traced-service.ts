@@ -30,6 +30,8 @@ export interface ServiceSettings {
   readonly next?: string
   /** A redis:// address. */
   readonly redis?: string
+  /** Where a PostgreSQL is; what pg's Pool takes. */
+  readonly postgres?: Readonly<Record<string, unknown>>
   readonly options?: Readonly<Record<string, unknown>>
   /** The line of the SDK: 2, for Node 20, or 3, for Node 22.15. */
   readonly line?: 2 | 3
