@@ -36,7 +36,7 @@ export abstract class Place<Member> {
 
 /**
  * A line of places in the order of their ranks that knows how much work stands before any of them: a treap (Seidel and
- * Aragon, 1996). Joining, leaving from anywhere and asking take logarithmic time; see bench/queue.mjs.
+ * Aragon, 1996). Joining, leaving from anywhere and asking take logarithmic time; see bench/queue.
  */
 export class Line<Member extends Place<Member>> {
   #root: Member | undefined
