@@ -188,7 +188,7 @@ test('what the own code of a rung does, also between its pieces, stands in the s
     const above: unknown[] = []
     for (let span = parentOf(spanOf(name)); span !== undefined; span = parentOf(span))
       above.push(span.attributes['deadline.operation'])
-    expect(above, name).toContain('answer.own')
+    expect(above).toContain('answer.own')
   }
   expect(spanOf('rerank').attributes['deadline.operation']).toBe('answer.own.rerank')
   deadline.settle()
