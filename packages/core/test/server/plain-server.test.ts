@@ -53,6 +53,38 @@ describe('withDeadline()', () => {
     await close()
   })
 
+  test('a client that leaves ends each of the requests it has pipelined, once, and those alone that are still on', async () => {
+    const arrived: ServerResponse[] = []
+    const allArrived = deferred<void>()
+    const ended: string[] = []
+    const allEnded = deferred<void>()
+    const unsubscribe = requestFinished.subscribe(({ outcome, request }) => {
+      ended.push(`${(request as IncomingMessage).url} ${outcome}`)
+      if (ended.length === 4) allEnded.resolve()
+    })
+    const listener = withDeadline(
+      (request, response) => {
+        // once all is read, nothing is emitted for a response that stands in line
+        request.resume().once('end', () => {
+          arrived.push(response)
+          if (arrived.length === 4) allArrived.resolve()
+        })
+      },
+      { default: '1m' },
+    )
+    const { port, close } = await listenOn(createServer(listener))
+    const socket = connect(port, 'localhost')
+    for (const path of ['/a', '/b', '/c', '/d']) socket.write(`GET ${path} HTTP/1.1\r\nhost: a\r\n\r\n`)
+    await allArrived.promise
+    arrived[0]?.end('answered')
+    await once(socket, 'data')
+    socket.destroy()
+    await allEnded.promise
+    unsubscribe()
+    expect(ended.toSorted()).toEqual(['/a ok', '/b client_closed', '/c client_closed', '/d client_closed'])
+    await close()
+  })
+
   test('answers an error of ours that is thrown at once', async () => {
     const listener = withDeadline(() => {
       throw new DeadlineExceededError('too late')
