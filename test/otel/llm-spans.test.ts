@@ -1,6 +1,6 @@
+import Anthropic from '@anthropic-ai/sdk'
 import { once } from 'node:events'
 import { createServer } from 'node:http'
-import { createRequire } from 'node:module'
 import type { AddressInfo } from 'node:net'
 import { NodeSDK } from '@opentelemetry/sdk-node'
 import { InMemorySpanExporter, type ReadableSpan, SimpleSpanProcessor } from '@opentelemetry/sdk-trace-base'
@@ -54,15 +54,6 @@ afterAll(async () => {
   provider.close()
   await sdk.shutdown()
 })
-
-/** The one that `@timebudget/llm` is tried with. */
-const { default: Anthropic }: { readonly default: new (options: object) => AnthropicClient } = createRequire(
-  new URL('../../packages/llm/package.json', import.meta.url),
-)('@anthropic-ai/sdk')
-
-interface AnthropicClient {
-  readonly messages: { create(body: object): Promise<AsyncIterable<unknown>> }
-}
 
 /** Gives up soon, where nothing comes. */
 const impatient = { connect: '3s', firstToken: '300ms', idle: '3s', total: '10s' }
