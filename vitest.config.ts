@@ -12,8 +12,8 @@ export default defineConfig({
     exclude: ['**/node_modules/**', '**/dist/**', 'test/support/**'],
     reporters: ['default', new CountReporter()],
     pool: 'forks',
-    // most tests wait for real milliseconds: on two cores two of them wait in half the time
-    maxWorkers: 2,
+    // most tests wait for real milliseconds: on two cores three of them leave no core without work
+    maxWorkers: 3,
     execArgv: ['--expose-gc'],
     // real sockets and real milliseconds on a machine that others use too: a fault fails three times, a hiccup does not
     retry: process.env['CI'] === undefined ? 0 : 2,

@@ -28,14 +28,30 @@ async function lists(page: Page, pattern: RegExp): Promise<void> {
 const rows = (page: Page, name: string | RegExp) => page.locator('tr.request').filter({ hasText: name })
 
 /** One of each kind, all over but one. What has to end well has the time for it on a busy machine, if it is not for a picture. */
+/** Requests that are sent at once arrive in any order; the list is in that of their arrival. */
+async function arrival({ server }: Service, path: string, send: () => void): Promise<void> {
+  await new Promise<void>((resolve) => {
+    server.on('request', function arrived({ url }) {
+      if (url !== path) return
+      server.off('request', arrived)
+      resolve()
+    })
+    send()
+  })
+}
+
 async function visitEach(
-  { visit }: Service,
+  service: Service,
   page: Page,
   { headers }: { headers: Record<string, string> } = long,
 ): Promise<void> {
-  for (const path of ['/work', '/work', '/limited', '/fail', '/nowhere']) visit(path, { headers })
-  visit('/slow')
-  visit('/work?token=secret', { method: 'POST', headers })
+  const { visit } = service
+  for (const path of ['/work', '/work', '/limited', '/fail', '/nowhere']) {
+    await arrival(service, path, () => visit(path, { headers }))
+  }
+  await arrival(service, '/slow', () => visit('/slow'))
+  const secret = '/work?token=secret'
+  await arrival(service, secret, () => visit(secret, { method: 'POST', headers }))
   const leave = visit('/hang', long)
   await lists(page, /of 8 · 1 in flight/)
   leave()
