@@ -20,7 +20,7 @@ const store = redisResume({ publisher: connect(), subscriber: connect() })
 
 const app = express()
 app.use(deadline({ default: '10s' }))
-app.get('/work', async (_request, response) => {
+app.get('/quote', async (_request, response) => {
   response.send(await operation('work', { floor }, () => sleep(5, 'done')))
 })
 app.get('/stream', (_request, response) => {

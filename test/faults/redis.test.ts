@@ -16,7 +16,7 @@ async function keepAsking(port: number): Promise<void> {
   using client = await RawClient.to({ port })
   for (let count = 1; performance.now() - began < phase; count += 1) {
     const asked = performance.now()
-    client.get('/work', { 'X-Request-Timeout-Ms': 10_000 })
+    client.get('/quote', { 'X-Request-Timeout-Ms': 10_000 })
     const answer = (await client.answered(count)).at(-1)
     expect(answer).toMatchObject({ status: 200, body: 'done' })
     expect(performance.now() - asked).toBeLessThan(tolerance)

@@ -37,7 +37,7 @@ describe('the alert rules', () => {
     await using well = await meteredService()
     await using ill = await meteredService()
     // the first call of a process is slow, and would be taken for a clock that is off
-    for (let call = 0; call < 6; call += 1) await Promise.all([well.call('/next'), ill.call('/work')])
+    for (let call = 0; call < 6; call += 1) await Promise.all([well.call('/next'), ill.call('/quote')])
     await using prometheus = await startPrometheus(program, {
       jobs: { well: well.port, ill: ill.port },
       rules: hurried(rules),
@@ -74,7 +74,7 @@ function hurried(text: string): string {
 }
 
 async function healthy(service: MeteredService): Promise<void> {
-  await Promise.all([service.call('/next'), service.call('/ask/quick'), service.call('/work')])
+  await Promise.all([service.call('/next'), service.call('/ask/quick'), service.call('/quote')])
 }
 
 async function faulty(service: MeteredService): Promise<void> {
@@ -83,7 +83,7 @@ async function faulty(service: MeteredService): Promise<void> {
     service.call('/ask/silent'),
     service.call('/ask/stalls'),
     service.call('/hangs', { 'x-request-timeout-ms': '200' }),
-    service.call('/work', { 'x-request-timeout-ms': '4000', 'x-request-deadline': deadline }),
+    service.call('/quote', { 'x-request-timeout-ms': '4000', 'x-request-deadline': deadline }),
   ])
 }
 

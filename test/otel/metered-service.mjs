@@ -34,7 +34,7 @@ const app = express()
 app.get('/metrics', (request, response) => exporter.getMetricsRequestHandler(request, response))
 app.use(deadline({ default: '5s' }))
 
-app.get('/work', async (_request, response) => {
+app.get('/quote', async (_request, response) => {
   response.send(await operation('retrieve', {}, () => pause(20, 'found')))
 })
 app.get('/named', async ({ query }, response) => {
@@ -48,7 +48,7 @@ app.get('/deaf', async (_request, response) => {
   response.send('at last')
 })
 app.get('/next', async (request, response) => {
-  const answer = await fetch(`http://${request.headers.host}/work`)
+  const answer = await fetch(`http://${request.headers.host}/quote`)
   response.send(await answer.text())
 })
 

@@ -89,12 +89,12 @@ export async function meteredService({
 
 /** Makes everything happen at least once that the metrics tell of. */
 export async function provokeEverything(service: MeteredService): Promise<void> {
-  await service.call('/work', { 'x-request-timeout-ms': '4000' })
-  await service.call('/work', {
+  await service.call('/quote', { 'x-request-timeout-ms': '4000' })
+  await service.call('/quote', {
     'x-request-timeout-ms': '4000',
     'x-request-deadline': String(Date.now() + 4_000 + 300),
   })
-  await service.call('/work', { 'x-request-timeout-ms': 'soon' })
+  await service.call('/quote', { 'x-request-timeout-ms': 'soon' })
   await service.call('/hangs', { 'x-request-timeout-ms': '50' })
   await service.callAndLeave('/hangs')
   await service.call('/deaf')

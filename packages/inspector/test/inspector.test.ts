@@ -102,7 +102,7 @@ test('in production it is off and does not listen', async () => {
   expect(requestStarted.observed || operationFinished.observed).toBe(false)
   for (const path of ['', 'main.js', 'snapshot.json'])
     expect(await ask(inspected + path)).toMatchObject({ status: 404, body: 'Not Found\n' })
-  expect((await ask(`${url}/work`)).status).toBe(200)
+  expect((await ask(`${url}/quote`)).status).toBe(200)
 })
 
 test('in production a guard turns it on, for those to whom it says true', async () => {
@@ -282,7 +282,7 @@ test('several inspectors see the same, each in its place', async () => {
   onEnd(() => server.close())
   const { port } = server.address() as { port: number }
   const url = `http://127.0.0.1:${port}`
-  await ask(`${url}/work`)
+  await ask(`${url}/quote`)
   for (const path of ['one', 'two'])
-    expect((await snapshotOf(`${url}/${path}/`)).requests.map((each) => each.path)).toContain('/work')
+    expect((await snapshotOf(`${url}/${path}/`)).requests.map((each) => each.path)).toContain('/quote')
 })

@@ -46,11 +46,11 @@ async function visitEach(
   { headers }: { headers: Record<string, string> } = long,
 ): Promise<void> {
   const { visit } = service
-  for (const path of ['/work', '/work', '/limited', '/fail', '/nowhere']) {
+  for (const path of ['/quote', '/quote', '/limited', '/fail', '/nowhere']) {
     await arrival(service, path, () => visit(path, { headers }))
   }
   await arrival(service, '/slow', () => visit('/slow'))
-  const secret = '/work?token=secret'
+  const secret = '/quote?token=secret'
   await arrival(service, secret, () => visit(secret, { method: 'POST', headers }))
   const leave = visit('/hang', long)
   await lists(page, /of 8 · 1 in flight/)
@@ -126,9 +126,9 @@ test('filters: by method and path, outcome, time, and what is in flight', async 
   await page.goto(service.inspector)
   await visitEach(service, page)
 
-  await page.getByLabel('Method or path').fill('post work')
+  await page.getByLabel('Method or path').fill('post quote')
   await lists(page, /^1 of 9/)
-  await page.getByLabel('Method or path').fill('/WORK')
+  await page.getByLabel('Method or path').fill('/QUOTE')
   await lists(page, /^3 of 9/)
   await page.getByLabel('Method or path').fill('token=')
   await lists(page, /^0 of 9/)
@@ -160,7 +160,7 @@ test('the keyboard alone leads to a request and to the figures of an operation',
   await list.focus()
   await page.keyboard.press('End')
   const last = page.locator('tr.request[aria-selected="true"]')
-  await last.filter({ hasText: '/work' }).waitFor()
+  await last.filter({ hasText: '/quote' }).waitFor()
   expect(await list.getAttribute('aria-activedescendant')).toBe(await last.getAttribute('id'))
   await page.keyboard.press('ArrowUp')
   await page.keyboard.press('ArrowUp')
@@ -251,7 +251,7 @@ test.for([
   await picture(`${name}-limited`)
   expect(await page.evaluate<string[]>(overlappingMarks)).toEqual([])
   await page.keyboard.press('Escape')
-  await rows(page, /GET\s*\/work/)
+  await rows(page, /GET\s*\/quote/)
     .first()
     .click()
   await page.getByRole('button', { name: /whole budget|time used/ }).click()

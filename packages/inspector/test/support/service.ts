@@ -16,7 +16,7 @@ export interface Service {
   visit(path: string, options?: { method?: string; headers?: Record<string, string> }): () => void
 }
 
-/** Serves handlers by path; `/work` and others that show every kind of outcome are there already. */
+/** Serves handlers by path; `/quote` and others that show every kind of outcome are there already. */
 export async function startService(
   handlers: Readonly<Record<string, Handler>> = {},
   options?: InspectorOptions,
@@ -73,7 +73,7 @@ function take(milliseconds: number): (scope: { readonly signal: AbortSignal }) =
 }
 
 const kinds: Readonly<Record<string, Handler>> = {
-  async '/work'() {
+  async '/quote'() {
     // shares of the budget: a picture has a tight one, what has to end well has a long one
     const budget = currentDeadline()?.budget ?? 1_000
     await operation('retrieve', { timeout: budget * 0.3, floor: '40ms' }, async () => {
