@@ -1,6 +1,6 @@
 import { parseArgs } from 'node:util'
-import { parseDuration } from '@timebudget/core'
 import { UsageError } from '../command.ts'
+import { readTime } from '../flags.ts'
 import type { SimulationOptions } from './simulate.ts'
 import { capacity } from './workload.ts'
 
@@ -90,20 +90,6 @@ function parse(args: readonly string[]): RawFlags {
 
 function readLoads(text: string): readonly number[] {
   return text.split(',').map((part) => readNumber(part, { flag: '--load', least: 0.01, most: 100 }))
-}
-
-function readTime(text: string, flag: string): number {
-  const milliseconds = millisecondsIn(text, flag)
-  if (milliseconds > 0 && milliseconds < Infinity) return milliseconds
-  throw new UsageError(`${flag}: expected more than nothing, and less than for ever, got '${text}'`)
-}
-
-function millisecondsIn(text: string, flag: string): number {
-  try {
-    return parseDuration(text, flag)
-  } catch (error) {
-    throw new UsageError(error instanceof Error ? error.message : String(error))
-  }
 }
 
 function readSeed(text: string): number {
