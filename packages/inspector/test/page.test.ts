@@ -27,7 +27,6 @@ async function lists(page: Page, pattern: RegExp): Promise<void> {
 
 const rows = (page: Page, name: string | RegExp) => page.locator('tr.request').filter({ hasText: name })
 
-/** One of each kind, all over but one. What has to end well has the time for it on a busy machine, if it is not for a picture. */
 /** Requests that are sent at once arrive in any order; the list is in that of their arrival. */
 async function arrival({ server }: Service, path: string, send: () => void): Promise<void> {
   await new Promise<void>((resolve) => {
@@ -40,6 +39,7 @@ async function arrival({ server }: Service, path: string, send: () => void): Pro
   })
 }
 
+/** One of each kind, all over but one. What has to end well has the time for it on a busy machine, if it is not for a picture. */
 async function visitEach(
   service: Service,
   page: Page,
@@ -162,8 +162,12 @@ test('the keyboard alone leads to a request and to the figures of an operation',
   const last = page.locator('tr.request[aria-selected="true"]')
   await last.filter({ hasText: '/quote' }).waitFor()
   expect(await list.getAttribute('aria-activedescendant')).toBe(await last.getAttribute('id'))
-  await page.keyboard.press('ArrowUp')
-  await page.keyboard.press('ArrowUp')
+  // a held key repeats faster than the page is drawn
+  await list.evaluate((table: { dispatchEvent(event: unknown): void }) => {
+    const { KeyboardEvent } = globalThis as unknown as { KeyboardEvent: new (...of: unknown[]) => unknown }
+    for (let times = 0; times < 2; times += 1)
+      table.dispatchEvent(new KeyboardEvent('keydown', { key: 'ArrowUp', bubbles: true }))
+  })
   await page.getByRole('heading', { name: 'GET /limited' }).waitFor()
   await page.getByRole('button', { name: 'rerank' }).focus()
   await page.getByRole('heading', { name: 'rerank' }).waitFor()

@@ -124,6 +124,8 @@ export class RequestList {
     const request = requests[index]
     if (request === undefined) return
     this.#reveal(index)
+    // the next key may come before the next frame
+    this.#state = { ...this.#state, selected: request.id }
     this.#select(request.id)
   }
 
