@@ -8,7 +8,7 @@ export interface Price {
   readonly cachedInput?: number | undefined
 }
 
-/** By the model's name, or the beginning of it: `gpt-5` is also the price of `gpt-5-2026-08-07`. The longest one counts. */
+/** By the model's name, which is also that of its dated versions: `gpt-5` prices `gpt-5-2026-08-07`, but not `gpt-5-mini`. */
 export type Prices = Readonly<Record<string, Price>>
 
 /** An amount of money. */
@@ -36,16 +36,16 @@ export function checkPrices(prices: Prices): void {
   }
 }
 
+// `-2026-08-07`, `-20260807`, `-0613`, `-001`, `@20260807`, `-20260807-v1:0`, `-latest`
+const version = /^[-@:](?:latest|\d{3,8}(?:-\d\d){0,2}(?:-v\d+(?::\d+)?)?)$/
+
 /** The price of a model; `undefined` if there is none. */
 export function priceOf(prices: Prices, model: string): Price | undefined {
   if (Object.hasOwn(prices, model)) return prices[model]
-  const prefix = Object.keys(prices)
-    .filter((name) => model.startsWith(name))
-    .reduce<string | undefined>(
-      (longest, name) => (name.length > (longest?.length ?? -1) ? name : longest),
-      undefined,
-    )
-  return prefix === undefined ? undefined : prices[prefix]
+  const family = Object.keys(prices).find(
+    (name) => model.startsWith(name) && version.test(model.slice(name.length)),
+  )
+  return family === undefined ? undefined : prices[family]
 }
 
 /** What that usage costs; `undefined` if nothing is known of it. */

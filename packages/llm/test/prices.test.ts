@@ -3,18 +3,30 @@ import { costOfUsage, priceOf, type Prices } from '../src/prices.ts'
 
 const prices: Prices = {
   'gpt-5': { input: 1.25, output: 10, cachedInput: 0.125 },
-  'gpt-5-mini': { input: 0.25, output: 2 },
+  'gpt-4': { input: 30, output: 60 },
+  'gemini-3-flash': { input: 0.3, output: 2.5 },
+  'claude-opus-5': { input: 5, output: 25 },
 }
 
 test.each([
   { model: 'gpt-5', input: 1.25 },
   { model: 'gpt-5-2026-08-07', input: 1.25 },
-  { model: 'gpt-5-mini-2026-08-07', input: 0.25 },
-  { model: 'gpt-4', input: undefined },
-  { model: 'constructor', input: undefined },
-])('$model has the price of the longest name it begins with', ({ model, input }) => {
+  { model: 'gpt-4-0613', input: 30 },
+  { model: 'gemini-3-flash-001', input: 0.3 },
+  { model: 'claude-opus-5-20261101', input: 5 },
+  { model: 'claude-opus-5-latest', input: 5 },
+  { model: 'claude-opus-5@20261101', input: 5 },
+  { model: 'claude-opus-5-20261101-v1:0', input: 5 },
+])('$model has the price of its family', ({ model, input }) => {
   expect(priceOf(prices, model)?.input).toBe(input)
 })
+
+test.each(['gpt-5-mini', 'gpt-5-mini-2026-08-07', 'gpt-5.1', 'gpt-4o', 'gpt-4-32k', 'gpt', 'constructor'])(
+  '%s has no price unless somebody gives it one',
+  (model) => {
+    expect(priceOf(prices, model)).toBeUndefined()
+  },
+)
 
 test('cached input has its own price, and is part of the input', () => {
   const usage = { inputTokens: 1_000_000, cachedTokens: 400_000, outputTokens: 100_000, estimated: false }
