@@ -1,5 +1,6 @@
 import { readFileSync } from 'node:fs'
 import { guides } from './documents.ts'
+import { exampleShownBy } from './embedded.ts'
 import type { CodeBlock } from './markdown.ts'
 
 /** A module that is made of a block of code, so that the compiler can judge it. */
@@ -33,10 +34,12 @@ export function blockModules(): BlockModule[] {
       const name = `${path.replaceAll('/', '_')}.${block.line}`
       if (block.language === 'js' || block.language === 'mjs')
         return [javascriptModule(`${name}.mjs`, { path, block })]
-      if (block.language !== 'ts') return []
+      // an example is compiled where it is
+      if (block.language !== 'ts' || exampleShownBy(block.code) !== undefined) return []
       const before = blocks
         .slice(0, index)
-        .filter((other) => other.language === 'ts' && other.section === block.section)
+        .filter((other) => other.language === 'ts' && exampleShownBy(other.code) === undefined)
+        .filter((other) => other.section === block.section)
       return [typescriptModule(`${name}.mts`, { path, block, before })]
     }),
   )

@@ -6,6 +6,7 @@ import { join } from 'node:path'
 import { afterEach, expect, test, vi } from 'vitest'
 import { scratchFolder } from './compiler.ts'
 import { guides } from './documents.ts'
+import { exampleShownBy } from './embedded.ts'
 
 interface Example {
   readonly place: string
@@ -18,6 +19,7 @@ const examples: readonly Example[] = guides.flatMap(({ path, blocks }) =>
     .filter(
       ({ language, code }) =>
         language === 'ts' &&
+        exampleShownBy(code) === undefined &&
         code.includes('listen(') &&
         /= (express|fastify|createServer)\(|new Koa\(/.test(code),
     )
