@@ -7,6 +7,7 @@ import { timersOf } from './deadline-timers.ts'
 import type { Duration, Floor } from './duration.ts'
 import { parseDuration, parseFloor, wholeMilliseconds } from './duration.ts'
 import type { TimeBudgetError } from './errors.ts'
+import { refuseUnknownOptions } from './known-options.ts'
 import { Ledger, type LedgerEntry } from './ledger.ts'
 import { budgetTooSmall, cancellation, timeIsUp } from './reasons.ts'
 import { tie } from './signal-deadline.ts'
@@ -31,6 +32,9 @@ export interface ChildOptions {
   readonly reserve?: Duration | undefined
   readonly label?: string | undefined
 }
+
+const optionNames = ['parent', 'signal', 'label', 'clock'] as const satisfies (keyof DeadlineOptions)[]
+const childOptionNames = ['timeout', 'reserve', 'label'] as const satisfies (keyof ChildOptions)[]
 
 interface DeadlineShape {
   readonly clock: Clock
@@ -92,7 +96,7 @@ export class Deadline {
 
   /**
    * A deadline that many milliseconds from now.
-   * @throws TypeError when the budget is NaN, negative or unreadable.
+   * @throws TypeError when the budget is NaN, negative or unreadable, or an option does not exist.
    */
   static after(budget: Duration, options: DeadlineOptions = {}): Deadline {
     return Deadline.#make(parseDuration(budget, 'budget'), options, undefined)
@@ -100,7 +104,7 @@ export class Deadline {
 
   /**
    * The deadline at a Unix epoch moment, from the wire or a job record; it may lie in the past.
-   * @throws TypeError when the moment is no number or an invalid date.
+   * @throws TypeError when the moment is no number or an invalid date, or an option does not exist.
    */
   static at(epochMs: number | Date, options: DeadlineOptions = {}): Deadline {
     const moment = epochMs instanceof Date ? epochMs.getTime() : epochMs
@@ -111,6 +115,7 @@ export class Deadline {
   }
 
   static #make(remaining: number, options: DeadlineOptions, epochMs: number | undefined): Deadline {
+    refuseUnknownOptions(options, optionNames)
     const clock = clockFor(options)
     const startedAt = clock.now()
     const parent = options.parent === undefined ? undefined : adopt(options.parent)
@@ -268,8 +273,12 @@ export class Deadline {
     if (remaining < needed) throw budgetTooSmall({ operation, needed, remaining, of: this })
   }
 
-  /** A narrower deadline: ends no later than this one, after its own timeout, or `reserve` before this one. */
+  /**
+   * A narrower deadline: ends no later than this one, after its own timeout, or `reserve` before this one.
+   * @throws TypeError when an option does not exist or is unreadable.
+   */
   child(options: ChildOptions): Deadline {
+    refuseUnknownOptions(options, childOptionNames)
     return this.#narrow(options, {
       ofOperation: options.timeout !== undefined || options.reserve !== undefined,
     })

@@ -12,6 +12,7 @@ import {
 } from './duration.ts'
 import { findTimeBudgetError, outcomeOf, type TimeBudgetError } from './errors.ts'
 import { operationFinished, operationStarted, workLate } from './events.ts'
+import { refuseUnknownOptions } from './known-options.ts'
 import type { LedgerEntry } from './ledger.ts'
 import type { Outcome } from './outcome.ts'
 import { budgetTooSmall } from './reasons.ts'
@@ -32,6 +33,15 @@ export interface OperationOptions {
   /** Which attempt of the same work it is, from 1; its calls tell the hops behind. */
   readonly attempt?: number | undefined
 }
+
+const optionNames = [
+  'timeout',
+  'floor',
+  'reserve',
+  'deadline',
+  'signal',
+  'attempt',
+] as const satisfies (keyof OperationOptions)[]
 
 /** What the work of an operation gets. */
 export interface OperationScope {
@@ -165,9 +175,10 @@ export class RunningOperation implements OperationScope, DeadlineWatcher {
 /**
  * Begins an operation under the given or ambient deadline; without one, under its own `timeout` alone.
  * @throws BudgetTooSmallError if less than the floor is left after the reserve; the deadline's reason if it has ended;
- *   TypeError if an option is unreadable.
+ *   TypeError if an option does not exist or is unreadable.
  */
 export function startOperation(name: string, options: OperationOptions = {}): RunningOperation {
+  refuseUnknownOptions(options, optionNames)
   const given = options.deadline ?? currentDeadline()
   const parent = given === undefined ? undefined : adopt(given)
   const reserve = options.reserve === undefined ? 0 : parseDuration(options.reserve, 'reserve')
