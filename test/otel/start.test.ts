@@ -153,6 +153,43 @@ describe('startTelemetry', () => {
     expect(receiver.spans.map(({ name }) => name)).toEqual(['work'])
   })
 
+  test.for([
+    {
+      how: 'a signal ends the process',
+      program: '',
+      ends: { code: null, signal: 'SIGTERM' },
+    },
+    {
+      how: 'the application ends itself',
+      program: `
+        import { telemetry } from '@timebudget/otel/register'
+        process.once('SIGTERM', async () => {
+          await operation('farewell', {}, async () => {})
+          await telemetry.shutdown()
+          process.exit(3)
+        })
+      `,
+      ends: { code: 3, signal: null },
+    },
+  ])('with the register entry, does so when $how', async ({ program, ends }) => {
+    const receiver = await otlpReceiver()
+
+    const ended = await run(
+      `
+      import { operation } from '@timebudget/core'
+      ${program}
+      setInterval(() => {}, 1_000)
+      await operation('work', { timeout: '2s' }, async () => {})
+      process.kill(process.pid, 'SIGTERM')
+      `,
+      { ...jsonTo(receiver.url), OTEL_BSP_SCHEDULE_DELAY: '60000' },
+      ['--import', '@timebudget/otel/register'],
+    ).catch((error: unknown) => error)
+
+    expect(ended).toMatchObject(ends)
+    expect(receiver.spans.map(({ name }) => name)).toEqual(program === '' ? ['work'] : ['work', 'farewell'])
+  })
+
   test('does so too without that entry', async () => {
     const receiver = await otlpReceiver()
 
