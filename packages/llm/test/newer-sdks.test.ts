@@ -17,8 +17,13 @@ test(
   { timeout: 240_000, retry: 2 },
   async (context) => {
     const path = requireOrSkip(context, node?.path, 'node scripts/install-node-matrix.mjs')
-    const all = [...stayingCases, ...leavingCases({ cancelsOnBreak: true })]
-    const toPlay: ToPlay = all.map(({ name, mode }) => ({ name, mode }))
+    const leaving = leavingCases({ cancelsOnBreak: true })
+    const all = [...stayingCases, ...leaving]
+    const toPlay: ToPlay = all.map((each) => ({
+      name: each.name,
+      mode: each.mode,
+      wantsToBeAlone: leaving.includes(each),
+    }))
     const options = ['--conditions=@timebudget/source', '--no-warnings']
     const { stdout } = await promisify(execFile)(path, [...options, script, JSON.stringify(toPlay)], {
       maxBuffer: 2 ** 26,
@@ -32,5 +37,7 @@ test(
       }
     }
     context.expect(new Set(played.map(({ surface }) => surface.name)).size).toBe(3)
+    const stayed = played.filter(({ name }) => !leaving.some((each) => each.name === name))
+    context.expect(stayed).toHaveLength(3 * stayingCases.length)
   },
 )
