@@ -22,6 +22,8 @@ test.each([
   ['probe', ['--data', '@/no/such/file', 'http://a'], '--data'],
   ['probe', ['--method', 'G ET', 'http://a'], '--method'],
   ['probe', ['--speed', '3', 'http://a'], '--speed'],
+  ['simulate', ['--speed', '3'], '--speed'],
+  ['simulate', ['now'], 'now'],
   ['doctor', [], 'URL'],
   ['doctor', ['--leaf', 'here', 'http://a'], '--leaf'],
   ['doctor', ['--leaf', '70000', 'http://a'], '--leaf'],

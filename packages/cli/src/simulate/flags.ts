@@ -1,6 +1,5 @@
-import { parseArgs } from 'node:util'
 import { UsageError } from '../command.ts'
-import { readTime } from '../flags.ts'
+import { parseFlags, readTime } from '../flags.ts'
 import type { SimulationOptions } from './simulate.ts'
 import { capacity } from './workload.ts'
 
@@ -37,7 +36,17 @@ const mostRequests = 100_000
  * @throws UsageError that names the flag.
  */
 export function readSimulateFlags(args: readonly string[]): SimulateFlags {
-  const values = parse(args)
+  const { values, positionals } = parseFlags(args, {
+    load: { type: 'string' },
+    budget: { type: 'string' },
+    duration: { type: 'string' },
+    noise: { type: 'string' },
+    seed: { type: 'string' },
+    svg: { type: 'string' },
+    json: { type: 'boolean' },
+    help: { type: 'boolean', short: 'h' },
+  })
+  if (positionals.length > 0) throw new UsageError(`${positionals[0]}: simulate takes flags only`)
   const options = {
     loads: readLoads(values.load ?? '0.5,1,2,3'),
     budget: readTime(values.budget ?? '12s', '--budget'),
@@ -53,39 +62,6 @@ export function readSimulateFlags(args: readonly string[]): SimulateFlags {
     )
   }
   return { help: values.help ?? false, json: values.json ?? false, svg: values.svg, options }
-}
-
-interface RawFlags {
-  readonly load?: string
-  readonly budget?: string
-  readonly duration?: string
-  readonly noise?: string
-  readonly seed?: string
-  readonly svg?: string
-  readonly json?: boolean
-  readonly help?: boolean
-}
-
-function parse(args: readonly string[]): RawFlags {
-  try {
-    return parseArgs({
-      args: [...args],
-      allowPositionals: false,
-      options: {
-        load: { type: 'string' },
-        budget: { type: 'string' },
-        duration: { type: 'string' },
-        noise: { type: 'string' },
-        seed: { type: 'string' },
-        svg: { type: 'string' },
-        json: { type: 'boolean' },
-        help: { type: 'boolean', short: 'h' },
-      },
-    }).values
-  } catch (error) {
-    // Node's own message names the flag
-    throw new UsageError(error instanceof Error ? error.message : String(error))
-  }
 }
 
 function readLoads(text: string): readonly number[] {
