@@ -1,12 +1,11 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import { afterAll, expect, test } from 'vitest'
+import type * as recipe from '../src/cpu-bound.ts'
 import { portOf } from './support/port-of.ts'
 
 process.env['PORT'] = '0'
 // the built file: worker threads of Node 20 load no TypeScript
-const built: typeof import('../src/cpu-bound.ts') = await import(
-  new URL('../dist/cpu-bound.js', import.meta.url).href
-)
+const built: typeof recipe = await import(new URL('../dist/cpu-bound.js', import.meta.url).href)
 const { server } = built
 const url = `http://127.0.0.1:${await portOf(server)}`
 afterAll(() => {

@@ -1,6 +1,7 @@
 import { spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { fileURLToPath } from 'node:url'
+import { fetch } from '@timebudget/clients/fetch'
 import { currentDeadline, operationFinished } from '@timebudget/core'
 import { slowUpstream } from '@timebudget/core/testing'
 import { expect, onTestFinished, test, vi } from 'vitest'
@@ -13,11 +14,10 @@ const everySecond = '* * * * * *'
 test('a run ends before the next one begins, and what it calls is told how long it has', async () => {
   await using index = await slowUpstream()
   vi.spyOn(console, 'error').mockImplementation(() => undefined)
-  const { fetch } = await import('@timebudget/clients/fetch')
   const ends: string[] = []
-  const stop = operationFinished.subscribe(
-    ({ entry }) => void (entry.name === 'work' && ends.push(entry.outcome)),
-  )
+  const stop = operationFinished.subscribe(({ entry }) => {
+    if (entry.name === 'work') ends.push(String(entry.outcome))
+  })
   const job = schedule(everySecond, { name: 'work', work: () => fetch(index.url) })
   onTestFinished(() => {
     job.stop()
@@ -57,7 +57,7 @@ test('work that ignores its signal keeps the next run away, so that no two run a
 
 test('a process that goes down ends the run, and waits for nothing', async () => {
   await using index = await slowUpstream()
-  const [command = '', ...rest] = [
+  const [command, ...rest] = [
     ...dyingWithUs(),
     process.execPath,
     fileURLToPath(new URL('../dist/cron.js', import.meta.url)),
