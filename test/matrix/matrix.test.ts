@@ -32,19 +32,14 @@ describe.each(nodeMatrix())('Node $version', ({ path }) => {
     return ended
   }
 
-  // a machine that is busy otherwise may be late once, not three times
-  const retry = { retry: 2 }
-  test(
-    'law 14: 50 calls known only by their signals all abort, under garbage collection',
-    retry,
-    async (context) => {
-      const { printed } = await programOf(context, 'abort-after-gc.mjs')
-      expect(printed).toMatchObject({ aborted: 50 })
-      const { earliest, latest } = printed as { earliest: number; latest: number }
-      expect(earliest).toBeGreaterThanOrEqual(200)
-      expect(latest).toBeLessThan(400)
-    },
-  )
+  test('law 14: 50 calls known only by their signals all abort, under garbage collection', async (context) => {
+    const { printed } = await programOf(context, 'abort-after-gc.mjs')
+    expect(printed).toMatchObject({ aborted: 50 })
+    const { earliest, latest } = printed as { earliest: number; latest: number }
+    expect(earliest).toBeGreaterThanOrEqual(200)
+    // a lost one is given up at 5 s; that they come at once is another test's, since collecting takes both cores here
+    expect(latest).toBeLessThan(2_000)
+  })
 
   test('law 14: signals abort although all they were derived from has been collected', async (context) => {
     const { printed } = await programOf(context, 'dropped-owners.mjs')
