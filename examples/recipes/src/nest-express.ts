@@ -2,6 +2,7 @@ import 'reflect-metadata'
 import { fetch } from '@timebudget/clients/fetch'
 import { deadline, deadlineErrors } from '@timebudget/express'
 import { type ArgumentsHost, Catch, Controller, Get, Inject, Injectable, Module, Query } from '@nestjs/common'
+import type { MiddlewareConsumer, NestModule } from '@nestjs/common'
 import { BaseExceptionFilter, HttpAdapterHost, NestFactory } from '@nestjs/core'
 import type { NestExpressApplication } from '@nestjs/platform-express'
 
@@ -24,9 +25,13 @@ class SearchController {
 }
 
 @Module({ controllers: [SearchController], providers: [SearchService] })
-class AppModule {}
+class AppModule implements NestModule {
+  configure(routes: MiddlewareConsumer): void {
+    routes.apply(deadline({ default: '800ms' })).forRoutes(SearchController) // tighter than the whole application's
+  }
+}
 
-/** Answers errors of ours with their own status; Nest's own filter takes them for faults of the service, 500. */
+/** Answers errors of ours with their own status, and leaves all others to Nest, which would make them 500. */
 @Catch()
 class DeadlineFilter extends BaseExceptionFilter {
   readonly #answer = deadlineErrors()
