@@ -1,14 +1,17 @@
 import { getEventListeners } from 'node:events'
 import { beforeAll, describe, expect, test, vi } from 'vitest'
 import type * as core from '@timebudget/core'
+import type * as server from '@timebudget/core/server'
 
 let a: typeof core
 let b: typeof core
+let serverOfB: typeof server
 
 beforeAll(async () => {
   a = await import('@timebudget/core')
   vi.resetModules()
   b = await import('@timebudget/core')
+  serverOfB = await import('@timebudget/core/server')
 })
 
 const never = (): Promise<never> => new Promise(() => undefined)
@@ -43,6 +46,20 @@ describe('two copies in one process', () => {
     expect(a.remainingOf(signal)).toBeGreaterThan(59_000)
     expect(a.remainingOf(signal)).toBeLessThanOrEqual(60_000)
   })
+})
+
+test('a call that one copy serves within a request of the other stands under its deadline', () => {
+  const deadline = a.Deadline.after('1m')
+  const call = a.runWithDeadline(
+    deadline,
+    () => new serverOfB.OpenCall({ path: '/any', headers: {} }, serverOfB.resolveCallOptions()),
+  )
+  const ended: unknown[] = []
+  call.begin((reason) => ended.push(reason))
+  expect(call.deadline.remaining()).toBeGreaterThan(59_000)
+  const gone = new a.ClientClosedError('gone')
+  deadline.cancel(gone)
+  expect(ended).toEqual([gone])
 })
 
 describe('an operation of one copy under the deadline of the other', () => {

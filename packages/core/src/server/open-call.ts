@@ -1,7 +1,7 @@
 import type { EventEmitter } from 'node:events'
 import type { DeadlineWatcher } from '../armed.ts'
 import { currentDeadline } from '../current.ts'
-import { Deadline } from '../deadline.ts'
+import { adopt, Deadline } from '../deadline.ts'
 import { ClientClosedError, findTimeBudgetError, type TimeBudgetError } from '../errors.ts'
 import type { Outcome } from '../outcome.ts'
 import { type Arrival, type ArrivalOptions, type Arriving, readArrival } from './arrival.ts'
@@ -50,7 +50,8 @@ export class OpenCall implements DeadlineWatcher, Stoppable {
   #isOver = false
 
   constructor(call: ArrivingCall, options: ResolvedCallOptions) {
-    const outer = currentDeadline()
+    const around = currentDeadline()
+    const outer = around === undefined ? undefined : adopt(around)
     this.#options = options
     this.#arrival = outer === undefined ? readArrival(call, options) : undefined
     this.#budget = new RequestBudget(this, {
