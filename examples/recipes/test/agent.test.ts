@@ -1,7 +1,13 @@
 import type { IncomingHttpHeaders } from 'node:http'
 import { slowUpstream } from '@timebudget/core/testing'
-import { localProvider, neverAnswers, type ProviderRequest, type Script } from '@timebudget/llm/testing'
-import { afterAll, afterEach, expect, test } from 'vitest'
+import {
+  errorAnswer,
+  localProvider,
+  neverAnswers,
+  type ProviderRequest,
+  type Script,
+} from '@timebudget/llm/testing'
+import { afterAll, afterEach, expect, test, vi } from 'vitest'
 import { portOf } from './support/port-of.ts'
 
 const callsSearch: Script = { steps: [{ tool: { name: 'search', arguments: ['{"words":', '"tea"}'] } }] }
@@ -61,11 +67,13 @@ test('the calls of a model and of its tools share one deadline', async () => {
 test('a tool that takes too long is ended while there is time for an answer without it', async () => {
   process.env['INDEX_URL'] = silent.url.slice(0, -1)
   play = ({ body }) => (body['tool_choice'] === 'none' ? says('I could not look that up.') : callsSearch)
+  const asking = provider.requests.length
   const answer = await ask({ budget: 3_500 })
   expect([answer.status, await answer.text()]).toEqual([200, 'I could not look that up.'])
   expect(await (await silent.nextRequest()).abandoned).toBe(true)
   expect((await provider.nextRequest()).body['tool_choice']).toBe('auto')
-  expect(JSON.stringify((await provider.nextRequest()).body)).toContain('search')
+  expect((await provider.nextRequest()).body['tool_choice']).toBe('none')
+  expect(provider.requests).toHaveLength(asking + 2)
 })
 
 test('a model that takes too long is ended, and a rule answers before the deadline', async () => {
@@ -75,6 +83,16 @@ test('a model that takes too long is ended, and a rule answers before the deadli
   expect(answer.headers.get('x-degraded')).toContain('rule')
   const { closed } = await provider.nextRequest()
   expect(await closed).toMatchObject({ byClient: true })
+})
+
+test('a provider that fails is asked again by the ladder alone', async () => {
+  vi.spyOn(console, 'error').mockImplementation(() => undefined) // the AI SDK tells of it there
+  play = () => errorAnswer(503)
+  const asking = provider.requests.length
+  const answer = await ask({ budget: 20_000 })
+  expect(await answer.text()).toContain('Please ask again')
+  expect(provider.requests).toHaveLength(asking + 2)
+  for (const _ of [1, 2]) await provider.nextRequest()
 })
 
 test('a user who leaves ends the tool that runs for the agent, and no model is asked again', async () => {
