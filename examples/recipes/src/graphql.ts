@@ -12,7 +12,7 @@ interface Context {
 /** A field that is null, with the reason among the errors, if there is no time for it; the others are answered. */
 async function field<T>(name: string, options: OperationOptions, work: () => Promise<T>): Promise<T> {
   try {
-    return await operation(name, { reserve: '100ms', ...options }, work) // time to send the other fields
+    return await operation(name, { reserve: '200ms', ...options }, work) // time to send the other fields
   } catch (error) {
     const ours = findTimeBudgetError(error)
     if (ours === undefined || ours.code === 'UPSTREAM_ERROR') throw error

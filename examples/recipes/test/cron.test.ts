@@ -29,7 +29,7 @@ test('a run ends before the next one begins, and what it calls is told how long 
   const second = await index.nextRequest()
   expect(Number(second.headers['x-request-timeout-ms'])).toBeLessThanOrEqual(800)
   expect(Number(second.headers['x-request-timeout-ms'])).toBeGreaterThan(0)
-  expect(ends).toEqual(['operation_timeout'])
+  expect(ends[0]).toBe('operation_timeout')
 })
 
 test('work that ignores its signal keeps the next run away, so that no two run at once', async () => {
