@@ -7,7 +7,8 @@ import { sse } from '@timebudget/sse'
 import { describe, expect, test } from 'vitest'
 import { freePort } from '../support/free-port.ts'
 import { deferred } from './deferred.ts'
-import { runBin, startBin } from './run-bin.ts'
+import { startBin } from './run-bin.ts'
+import { runCommand } from './run-command.ts'
 import { frameworkNames, listen, serve, serviceWith } from './services.ts'
 
 /** What `--json` prints, as far as these tests look at it. */
@@ -26,7 +27,7 @@ async function examine(...args: string[]): Promise<{
   readonly states: Readonly<Record<string, string>>
   readonly json: DoctorJson
 }> {
-  const { exitCode, printed, complained } = await runBin(['doctor', '--json', ...args])
+  const { exitCode, printed, complained } = await runCommand(['doctor', '--json', ...args])
   expect(complained).toBe('')
   const json: DoctorJson = JSON.parse(printed)
   expect(json.exitCode).toBe(exitCode)
@@ -86,7 +87,7 @@ test('a URL that is too fast to run out of time is said so', async () => {
 
 test('a service without timebudget is told what to install, once', async () => {
   const url = await serve((_request, response) => void setTimeout(() => response.end('{}'), 120))
-  const { exitCode, printed } = await runBin(['doctor', url])
+  const { exitCode, printed } = await runCommand(['doctor', url])
   expect(exitCode).toBe(1)
   expect(printed).toMatch(/^ {2}✗ reads the deadline +200 to X-Request-Timeout-Ms: 0/m)
   expect(printed).toMatch(/^ {2}✗ answers 504 by the deadline +200 after/m)
@@ -271,7 +272,8 @@ test.each([
 })
 
 test('without a service there is nothing to examine', async () => {
-  const { exitCode, printed, complained } = await runBin(['doctor', `127.0.0.1:${await freePort()}`])
+  const { exitCode, printed, complained } = await startBin(['doctor', `127.0.0.1:${await freePort()}`])
+    .finished
   expect({ exitCode, printed }).toEqual({ exitCode: 7, printed: '' })
   expect(complained).toContain('nobody listens there')
 })
@@ -281,7 +283,7 @@ test('a service that dies of the first request is no service', async () => {
     server.close()
     request.socket.destroy()
   })
-  expect(await runBin(['doctor', await listen(server)])).toMatchObject({ exitCode: 7, printed: '' })
+  expect(await runCommand(['doctor', await listen(server)])).toMatchObject({ exitCode: 7, printed: '' })
 })
 
 test('a service that dies of a header does not pass', async () => {
@@ -300,14 +302,14 @@ test('a service that dies of a header does not pass', async () => {
 
 test('a service that never answers is waited for no longer than --patience', async () => {
   const url = await serve(() => {})
-  const { exitCode, complained } = await runBin(['doctor', '--patience', '200ms', url])
+  const { exitCode, complained } = await runCommand(['doctor', '--patience', '200ms', url])
   expect(exitCode).toBe(7)
   expect(complained).toContain('no answer within 200 ms')
 })
 
 test('a port that is taken is a fault of the command', async () => {
   const url = await serve((_request, response) => response.end())
-  const { exitCode, complained } = await runBin(['doctor', '--leaf', new URL(url).port, url])
+  const { exitCode, complained } = await runCommand(['doctor', '--leaf', new URL(url).port, url])
   expect(exitCode).toBe(1)
   expect(complained).toContain('--leaf: cannot listen on 127.0.0.1:')
 })
@@ -326,7 +328,7 @@ test('Ctrl-C ends the examination in the midst of a check', async () => {
 
 test('the report fits the width, in ASCII alone where asked for', async () => {
   const url = await serve((_request, response) => void setTimeout(() => response.end('{}'), 60))
-  const { printed } = await runBin(['doctor', '--ascii', url], { COLUMNS: '40' })
+  const { printed } = await runCommand(['doctor', '--ascii', url], { COLUMNS: '40' })
   expect(printed).toMatch(/^[\n -~]+$/)
   expect(printed).toMatch(/^ {2}x reads the deadline$/m)
   // lines of code are left as they can be copied

@@ -12,7 +12,8 @@ import { freePort } from '../support/free-port.ts'
 import { nodeMatrix } from '../support/node-matrix.ts'
 import { requireOrSkip } from '../support/requirements.ts'
 import { deferred } from './deferred.ts'
-import { type Run, runBin, startBin } from './run-bin.ts'
+import { type Run, startBin } from './run-bin.ts'
+import { runCommand } from './run-command.ts'
 import { frameworkNames, listen, retrieveAndGenerate, serve, serveBytes, serviceWith } from './services.ts'
 
 /** What `--json` prints, as far as these tests look at it. */
@@ -30,7 +31,7 @@ interface ProbeJson {
 }
 
 async function probeJson(...args: string[]): Promise<ProbeJson> {
-  const { printed, complained } = await runBin(['probe', '--json', ...args])
+  const { printed, complained } = await runCommand(['probe', '--json', ...args])
   expect(complained).toBe('')
   return JSON.parse(printed)
 }
@@ -38,7 +39,7 @@ async function probeJson(...args: string[]): Promise<ProbeJson> {
 describe.each(frameworkNames)('%s', (framework) => {
   test('a request that is answered in time is drawn with its operations, each under its parent', async () => {
     const url = await serviceWith(framework, () => retrieveAndGenerate(60))
-    const { exitCode, printed } = await runBin(['probe', '--budget', '5s', url])
+    const { exitCode, printed } = await runCommand(['probe', '--budget', '5s', url])
     expect(exitCode).toBe(0)
     expect(printed).toContain('200 OK, ok')
     expect(printed).toMatch(/^ {2}first byte .*█.* ms$/m)
@@ -50,7 +51,7 @@ describe.each(frameworkNames)('%s', (framework) => {
 
   test('a request that runs out of time shows what was running then', async () => {
     const url = await serviceWith(framework, () => retrieveAndGenerate(20_000))
-    const { exitCode, printed } = await runBin(['probe', '--budget', '1500ms', url])
+    const { exitCode, printed } = await runCommand(['probe', '--budget', '1500ms', url])
     expect(exitCode).toBe(3)
     expect(printed).toContain('504 Gateway Timeout, deadline_exceeded')
     expect(printed).toMatch(/^ {4}generate .*░[│┃]?░* +still running$/m)
@@ -59,7 +60,7 @@ describe.each(frameworkNames)('%s', (framework) => {
 
   test('too little time to begin with is told apart', async () => {
     const url = await serviceWith(framework, () => retrieveAndGenerate(0), { floor: '1m' })
-    const { exitCode, printed } = await runBin(['probe', '--budget', '5s', url])
+    const { exitCode, printed } = await runCommand(['probe', '--budget', '5s', url])
     expect(exitCode).toBe(4)
     expect(printed).toContain('short_circuited')
     expect(printed).toContain('the request needs 60000 ms')
@@ -71,7 +72,7 @@ test("an operation's own timeout is another outcome", async () => {
     await operation('slow', { timeout: 20 }, () => wait(5000, undefined, { ref: false }))
     return {}
   })
-  const { exitCode, printed } = await runBin(['probe', url])
+  const { exitCode, printed } = await runCommand(['probe', url])
   expect(exitCode).toBe(5)
   expect(printed).toMatch(/^ {4}slow .* ms {2}operation_timeout$/m)
 })
@@ -134,7 +135,7 @@ test('an answer that comes after the deadline is no success, whatever its status
 test('a service that never answers is left when the grace after the deadline is over', async () => {
   const closed = deferred()
   const url = await serve((request) => request.socket.on('close', closed.resolve))
-  const { exitCode, printed } = await runBin(['probe', '--budget', '1s', '--grace', '100ms', url])
+  const { exitCode, printed } = await runCommand(['probe', '--budget', '1s', '--grace', '100ms', url])
   expect(exitCode).toBe(3)
   expect(printed).toMatch(/^deadline_exceeded$/m)
   expect(printed).toContain('no answer')
@@ -164,15 +165,15 @@ test('another status than 2xx is an HTTP error, and a redirect to another host i
     else if (request.url === '/proxy') response.writeHead(504).end()
     else response.writeHead(500).end()
   })
-  expect(await runBin(['probe', url])).toMatchObject({
+  expect(await runCommand(['probe', url])).toMatchObject({
     exitCode: 6,
     printed: expect.stringContaining('500 Internal Server Error, http_error'),
   })
-  expect(await runBin(['probe', `${url}away`])).toMatchObject({
+  expect(await runCommand(['probe', `${url}away`])).toMatchObject({
     exitCode: 6,
     printed: expect.stringContaining(`it redirects to ${other}`),
   })
-  expect(await runBin(['probe', `${url}proxy`])).toMatchObject({
+  expect(await runCommand(['probe', `${url}proxy`])).toMatchObject({
     exitCode: 6,
     printed: expect.stringContaining('without X-Deadline-Outcome'),
   })
@@ -180,19 +181,19 @@ test('another status than 2xx is an HTTP error, and a redirect to another host i
 })
 
 test('nobody there, a service that dies, and an answer that breaks off are connection failures', async () => {
-  expect(await runBin(['probe', `127.0.0.1:${await freePort()}`])).toMatchObject({
+  expect(await runCommand(['probe', `127.0.0.1:${await freePort()}`])).toMatchObject({
     exitCode: 7,
     printed: expect.stringContaining('nobody listens there'),
   })
   const dies = await serve((request) => request.socket.destroy())
-  expect(await runBin(['probe', dies])).toMatchObject({
+  expect(await runCommand(['probe', dies])).toMatchObject({
     exitCode: 7,
     printed: expect.stringContaining('closed without an answer'),
   })
   const breaks = await serve((request, response) => {
     response.write('half of it', () => request.socket.destroy())
   })
-  expect(await runBin(['probe', breaks])).toMatchObject({
+  expect(await runCommand(['probe', breaks])).toMatchObject({
     exitCode: 7,
     printed: expect.stringContaining('200 OK, cut_off'),
   })
@@ -224,10 +225,10 @@ test('a stream that the deadline ends is exceeded, by its error event or by brea
     response.type('text/plain').write('and then')
   })
   const url = await serve(app)
-  const told = await runBin(['probe', '--budget', '900ms', `${url}sse`])
+  const told = await runCommand(['probe', '--budget', '900ms', `${url}sse`])
   expect(told.exitCode).toBe(3)
   expect(told.printed).toContain('the stream ended with an error: the deadline of')
-  const broken = await runBin(['probe', '--budget', '900ms', `${url}raw`])
+  const broken = await runCommand(['probe', '--budget', '900ms', `${url}raw`])
   expect(broken.exitCode).toBe(3)
   expect(broken.printed).toContain('broken off at the deadline')
 })
@@ -252,11 +253,11 @@ describe('hostile answers', () => {
     ],
   ])('nothing of %s steers the terminal', async (_what, bytes) => {
     const url = await serveBytes(bytes, { end: true })
-    const { printed, complained } = await runBin(['probe', url])
+    const { printed, complained } = await runCommand(['probe', url])
     expect(complained).toBe('')
     expect(printed).toContain(url)
     expect(printed).not.toMatch(steering)
-    const json = await runBin(['probe', '--json', url])
+    const json = await runCommand(['probe', '--json', url])
     expect(json.printed).not.toMatch(steering)
     expect(() => JSON.parse(json.printed)).not.toThrow()
   })
@@ -267,7 +268,7 @@ describe('hostile answers', () => {
     const url = await serveBytes(
       `HTTP/1.1 200 OK\r\nServer-Timing: ${broken}\r\nServer-Timing: second;dur=3\r\ncontent-length: 0\r\n\r\n`,
     )
-    const { exitCode, printed } = await runBin(['probe', url], { COLUMNS: '40' })
+    const { exitCode, printed } = await runCommand(['probe', url], { COLUMNS: '40' })
     expect(exitCode).toBe(0)
     expect(printed).toContain('200 OK, ok')
   })
@@ -277,19 +278,19 @@ describe('hostile answers', () => {
     const url = await serveBytes(
       `HTTP/1.1 200 OK\r\nServer-Timing: ${entries.slice(0, 12_000)}\r\ncontent-length: 0\r\n\r\n`,
     )
-    const { exitCode, printed } = await runBin(['probe', url], { COLUMNS: '50' })
+    const { exitCode, printed } = await runCommand(['probe', url], { COLUMNS: '50' })
     expect(exitCode).toBe(0)
     expect(longest(printed)).toBeLessThanOrEqual(50)
   })
 
   test('headers without an end, and what is no HTTP, are connection failures', async () => {
     const long = await serveBytes(`HTTP/1.1 200 OK\r\nx: ${'y'.repeat(100_000)}\r\n\r\n`)
-    expect(await runBin(['probe', long])).toMatchObject({
+    expect(await runCommand(['probe', long])).toMatchObject({
       exitCode: 7,
       printed: expect.stringContaining('longer than 16 KiB'),
     })
     const noise = await serveBytes('\u{1b}[31mSSH-2.0-whatever\r\n')
-    const { exitCode, printed } = await runBin(['probe', noise])
+    const { exitCode, printed } = await runCommand(['probe', noise])
     expect(exitCode).toBe(7)
     expect(printed).not.toMatch(steering)
   })
@@ -324,7 +325,7 @@ describe('many', () => {
       }
     })
     const json = JSON.parse(
-      (await runBin(['probe', '-n', '40', '--concurrency', '4', '--json', url])).printed,
+      (await runCommand(['probe', '-n', '40', '--concurrency', '4', '--json', url])).printed,
     )
     expect(most).toBeLessThanOrEqual(4)
     expect(served).toBe(40)
@@ -339,7 +340,7 @@ describe('many', () => {
     })
     expect(json.total.p50).toBeGreaterThanOrEqual(25)
     expect(json.total.p99).toBeGreaterThanOrEqual(json.total.p50)
-    const table = await runBin(['probe', '-n', '8', url])
+    const table = await runCommand(['probe', '-n', '8', url])
     expect(table.printed).toMatch(/^ {2}ok +6 +75 % {2}█+$/m)
     expect(table.printed).toMatch(/^ {2}operation_timeout +2 +25 % {2}█+$/m)
     expect(table.printed).toMatch(/^ +P50 +P95 +P99 +most +not ok$/m)
@@ -348,7 +349,7 @@ describe('many', () => {
 
   test('all in time exits with 0, and nothing is complained of', async () => {
     const url = await serve((_request, response) => response.end())
-    expect(await runBin(['probe', '-n', '40', '-c', '20', url])).toMatchObject({
+    expect(await runCommand(['probe', '-n', '40', '-c', '20', url])).toMatchObject({
       exitCode: 0,
       complained: '',
     })
@@ -393,11 +394,11 @@ describe('Ctrl-C', () => {
 test('a certificate that nobody vouches for is taken with --insecure alone', async () => {
   const plain = await listen(createTlsServer(selfSigned, (_request, response) => response.end()))
   const url = plain.replace('http:', 'https:')
-  expect(await runBin(['probe', url])).toMatchObject({
+  expect(await runCommand(['probe', url])).toMatchObject({
     exitCode: 7,
     printed: expect.stringContaining('DEPTH_ZERO_SELF_SIGNED_CERT'),
   })
-  expect(await runBin(['probe', '--insecure', url])).toMatchObject({ exitCode: 0 })
+  expect(await runCommand(['probe', '--insecure', url])).toMatchObject({ exitCode: 0 })
 })
 
 test('what is left is said once the connection is secure, not before', async () => {
@@ -413,24 +414,25 @@ test('what is left is said once the connection is secure, not before', async () 
     },
   )
   const { port } = new URL(await listen(server))
-  await runBin(['probe', '--insecure', '--budget', '5s', `https://localhost:${port}`])
+  await runCommand(['probe', '--insecure', '--budget', '5s', `https://localhost:${port}`])
   expect(Number(told)).toBeLessThanOrEqual(4700)
 })
 
 describe('the picture', () => {
   test.each([40, 80])('fits %i columns', async (columns) => {
     const url = await serviceWith('koa', () => retrieveAndGenerate(20_000))
-    const { printed } = await runBin(['probe', '--budget', '700ms', url], { COLUMNS: String(columns) })
+    const { printed } = await runCommand(['probe', '--budget', '700ms', url], { COLUMNS: String(columns) })
     expect(longest(printed)).toBeLessThanOrEqual(columns)
   })
 
   test('has colours only where asked for, and ASCII alone where nothing else can be shown', async () => {
     const url = await serviceWith('express', () => retrieveAndGenerate(20))
-    const plain = await runBin(['probe', url])
+    const plain = await runCommand(['probe', url])
     expect(plain.printed).not.toContain('\u{1b}')
     expect(plain.printed).toContain('█')
-    expect((await runBin(['probe', url], { FORCE_COLOR: '1' })).printed).toContain('\u{1b}[32m')
-    expect((await runBin(['probe', url], { FORCE_COLOR: '1', NO_COLOR: '1' })).printed).not.toContain(
+    const coloured = await startBin(['probe', url], { FORCE_COLOR: '1' }).finished
+    expect(coloured.printed).toContain('\u{1b}[32m')
+    expect((await runCommand(['probe', url], { FORCE_COLOR: '1', NO_COLOR: '1' })).printed).not.toContain(
       '\u{1b}',
     )
     for (const [args, env] of [
@@ -438,7 +440,7 @@ describe('the picture', () => {
       [[], { LC_ALL: 'C' }],
       [[], { TERM: 'dumb' }],
     ] as const) {
-      const { printed } = await runBin(['probe', ...args, url], env)
+      const { printed } = await runCommand(['probe', ...args, url], env)
       expect(printed).toMatch(/^[\n -~]+$/)
       expect(printed).toContain('###')
     }
@@ -450,7 +452,7 @@ describe('the picture', () => {
       authorization = request.headers.authorization
       response.end()
     })
-    const { printed } = await runBin(['probe', url.replace('://', '://user:secret@')])
+    const { printed } = await runCommand(['probe', url.replace('://', '://user:secret@')])
     expect(authorization).toBe(`Basic ${Buffer.from('user:secret').toString('base64')}`)
     expect(printed).not.toContain('secret')
   })
@@ -465,16 +467,16 @@ describe.each(nodeMatrix())('on Node $version', ({ path }) => {
       response.setHeader('content-type', 'text/event-stream')
       response.end('data: 1\n\ndata: 2\n\n')
     })
-    expect(await run(url)).toMatchObject({
-      exitCode: 0,
-      printed: expect.stringContaining('2 events'),
-      complained: '',
-    })
-    expect(await run('-b', '200ms', '--grace', '50ms', `${url}slow`)).toMatchObject({
-      exitCode: 3,
-      complained: '',
-    })
-    expect(await run(`localhost:${await freePort()}`)).toMatchObject({ exitCode: 7, complained: '' })
+    const runs = await Promise.all([
+      run(url),
+      run('-b', '200ms', '--grace', '50ms', `${url}slow`),
+      run(`localhost:${await freePort()}`),
+    ])
+    expect(runs).toMatchObject([
+      { exitCode: 0, printed: expect.stringContaining('2 events'), complained: '' },
+      { exitCode: 3, complained: '' },
+      { exitCode: 7, complained: '' },
+    ])
   })
 })
 

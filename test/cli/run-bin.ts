@@ -1,10 +1,14 @@
 import { type ChildProcess, spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { createRequire } from 'node:module'
-import { dirname, join } from 'node:path'
+import { fileURLToPath, pathToFileURL } from 'node:url'
 
 const require = createRequire(import.meta.url)
-const bin = join(dirname(require.resolve('@timebudget/cli/package.json')), 'dist/bin.js')
+
+/** The folder of the built command line. */
+export const built: URL = new URL('dist/', pathToFileURL(require.resolve('@timebudget/cli/package.json')))
+
+const bin = fileURLToPath(new URL('bin.js', built))
 
 /** What a command printed and exited with. */
 export interface Run {
@@ -32,9 +36,4 @@ export function startBin(
   child.stderr.setEncoding('utf8').on('data', (text: string) => (complained += text))
   const finished = once(child, 'close').then(() => ({ exitCode: child.exitCode, printed, complained }))
   return { child, finished }
-}
-
-/** Runs the built `timebudget` to its end. */
-export function runBin(args: readonly string[], env: Readonly<Record<string, string>> = {}): Promise<Run> {
-  return startBin(args, env).finished
 }
