@@ -18,36 +18,71 @@ export interface GovernedResponse {
   destroy(error: Error): void
 }
 
+const governedBy: unique symbol = Symbol('timebudget.governed')
+type Governable = NodeBody & { [governedBy]?: GovernedBody }
+type Destroy = Readable['_destroy']
+type Destroyed = Parameters<Destroy>[1]
+
 /** Ends the operation with a body: with `outcome` after its last byte, else with what broke it off. */
-export function governBody(body: NodeBody, running: RunningOperation, outcome: Outcome): GovernedResponse {
-  let held: ((told: unknown) => void) | undefined
-  let breakage: unknown
+export function governBody(body: Governable, running: RunningOperation, outcome: Outcome): GovernedResponse {
   body.once('end', () => running.end(outcome))
-  const destroy = body._destroy
+  const governed = new GovernedBody(body, running)
   // not `destroy`: Node would take a response that is destroyed later for one that has ended well
-  body._destroy = function destroyUnderDeadline(error, callback) {
+  if (body[governedBy] === undefined) {
+    body[governedBy] = governed
+    body._destroy = destroyUnderDeadline
+  } else {
+    body._destroy = (error, callback) => governed.destroying(error, callback)
+  }
+  return governed
+}
+
+/** Shared by all bodies, as the methods of governed requests are, and for the same reason. */
+function destroyUnderDeadline(this: Governable, error: Error | null, callback: Destroyed): void {
+  this[governedBy]?.destroying(error, callback)
+}
+
+class GovernedBody implements GovernedResponse {
+  readonly #body: NodeBody
+  readonly #running: RunningOperation
+  readonly #ownDestroy: Destroy
+  #held: ((told: unknown) => void) | undefined
+  #breakage: unknown
+
+  constructor(body: NodeBody, running: RunningOperation) {
+    this.#body = body
+    this.#running = running
+    this.#ownDestroy = body._destroy
+  }
+
+  destroying(error: Error | null, callback: Destroyed): void {
+    const body = this.#body
+    const running = this.#running
     // without an error, with the connection still there, or by abort() it is our own program that has read enough
     const isOwn = error === null || body.socket?.destroyed === false || body.req?.aborted === true
     if (isOwn) running.end('cancelled', error)
-    destroy.call(body, error, (failure) => {
+    this.#ownDestroy.call(body, error, (failure) => {
       // Node passes no failure on where nobody listens for it
       const tell = (told: unknown): void => callback(failure instanceof Error ? (told as Error) : failure)
-      if (running.isOver()) tell(breakage ?? failure)
-      else if (isAtTheEdge(running.deadline)) held = tell
+      if (running.isOver()) tell(this.#breakage ?? failure)
+      else if (isAtTheEdge(running.deadline)) this.#held = tell
       else tell(blameUpstreamNow(running, error as Error))
     })
   }
-  return {
-    cut(reason) {
-      if (held === undefined) body.destroy(reason)
-      else held(reason)
-    },
-    broken(error) {
-      // it can be read to its end all the same
-      if (body.complete === true) return error
-      breakage = blameUpstreamNow(running, error)
-      return breakage
-    },
-    destroy: (error) => body.destroy(error),
+
+  cut(reason: TimeBudgetError): void {
+    if (this.#held === undefined) this.#body.destroy(reason)
+    else this.#held(reason)
+  }
+
+  broken(error: Error): unknown {
+    // it can be read to its end all the same
+    if (this.#body.complete === true) return error
+    this.#breakage = blameUpstreamNow(this.#running, error)
+    return this.#breakage
+  }
+
+  destroy(error: Error): void {
+    this.#body.destroy(error)
   }
 }

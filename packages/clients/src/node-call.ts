@@ -11,6 +11,8 @@ export interface ReadNodeCall extends NodeCall {
   readonly options: Readonly<RequestOptions>
   /** Where among the arguments the options stand, or would stand. */
   readonly optionsAt: number
+  /** Whether the first argument is the URL as a string: Node would parse it once more. */
+  readonly isUrlText: boolean
 }
 
 /** Reads the arguments as Node does; `undefined` if Node is going to throw at the URL. */
@@ -23,7 +25,11 @@ export function readNodeCall(args: readonly unknown[], defaultProtocol: string):
   const url = urlOf(given ? String(first) : undefined, options, defaultProtocol)
   if (url === undefined) return undefined
   const method = typeof options.method === 'string' ? options.method.toUpperCase() : 'GET'
-  return { url, method, options, optionsAt: given ? 1 : 0 }
+  return { url, method, options, optionsAt: given ? 1 : 0, isUrlText: isUrlText(first, options) }
+}
+
+function isUrlText(first: unknown, { hostname, host, port, path }: RequestOptions): boolean {
+  return typeof first === 'string' && (hostname ?? host ?? port ?? path ?? undefined) === undefined
 }
 
 function isOptions(value: unknown): boolean {

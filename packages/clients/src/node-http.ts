@@ -62,6 +62,8 @@ export function wrapRequest(base?: NodeRequest, options: ClientOptions<NodeCall>
     const native = base ?? (call?.url.protocol === 'https:' ? https : http).request
     if (call === undefined || !isBounded({ deadline }, resolved)) return make(native, args)
     const running = startCall(resolved, call, { deadline })
+    // Node's own would parse it once more; another one may want what the caller gave
+    if (base === undefined && call.isUrlText) args[0] = call.url
     const stamped = needsHeadersAtOnce(call.options) ? withStamps(args, call, { running, resolved }) : args
     const made = startRequest(native, stamped, running)
     governRequest(made, running, { url: call.url, resolved })

@@ -1,0 +1,164 @@
+import { isAtTheEdge, type Outcome, type RunningOperation, type TimeBudgetError } from '@timebudget/core'
+import type { ClientRequest, IncomingMessage } from 'node:http'
+import { blameUpstreamNow, isOutOfTime } from './failure.ts'
+import { governBody, type GovernedResponse } from './governed-response.ts'
+import { headersFor, outcomeOfAnswer, type ResolvedClientOptions } from './outgoing.ts'
+
+/** Where a request goes, and by which rules. */
+export interface Governing {
+  readonly url: URL
+  readonly resolved: Pick<ResolvedClientOptions<never>, 'propagatesTo' | 'trusts' | 'emit' | 'headerNames'>
+}
+
+/** What happens to the request, in place of what Node would let happen. */
+export class GovernedRequest {
+  readonly #request: ClientRequest
+  readonly #running: RunningOperation
+  readonly #governing: Governing
+  /** The request's methods as they were. */
+  readonly #own: Pick<ClientRequest, 'emit' | 'destroy' | 'write' | 'end' | 'flushHeaders'>
+  #response: GovernedResponse | undefined
+  /** What happened so close to the deadline that its end is waited for. */
+  #held: Array<{ readonly event: string | symbol; readonly args: readonly unknown[] }> | undefined
+  #cut = false
+
+  constructor(request: ClientRequest, running: RunningOperation, governing: Governing) {
+    this.#request = request
+    this.#running = running
+    this.#governing = governing
+    const { emit, destroy, write, end, flushHeaders } = request
+    this.#own = { emit, destroy, write, end, flushHeaders }
+  }
+
+  /** Stamps the headers if they are about to leave. */
+  sending(method: 'write' | 'end' | 'flushHeaders', args: readonly unknown[]): never {
+    if (!this.#request.headersSent) this.#stamp()
+    return Reflect.apply(this.#own[method], this.#request, args) as never
+  }
+
+  emit(event: string | symbol, args: readonly unknown[]): boolean {
+    if (this.#cut) return this.#emitAfterCut(event, args)
+    if (this.#held !== undefined) return this.#hold(event, args)
+    switch (event) {
+      case 'response':
+        return this.#answered(args)
+      case 'error':
+        return this.#failed(args)
+      case 'connect':
+      case 'upgrade':
+        // from here on the connection is the caller's
+        this.#running.end(this.#read(args[0] as IncomingMessage))
+        break
+      case 'close':
+        // neither a response nor an error: an upgrade that nobody listens for
+        if (this.#response === undefined) this.#running.end('upstream_error')
+        break
+      default:
+    }
+    return this.#pass(event, args)
+  }
+
+  /** Whoever destroys it but us has lost interest. */
+  destroy(error: Error | undefined): ClientRequest {
+    const reason = this.#request.destroyed ? undefined : this.#running.end('cancelled', error)
+    if (reason !== undefined) {
+      // what destroys it is the end of our deadline, seen through the signal that the call was given
+      this.cut(reason)
+      return this.#request
+    }
+    // else the response would only say that it was aborted
+    if (error !== undefined) this.#response?.destroy(error)
+    this.#own.destroy.call(this.#request, error)
+    const held = this.#held ?? []
+    this.#held = undefined
+    for (const { event, args } of held) this.#pass(event, args)
+    return this.#request
+  }
+
+  cut(reason: TimeBudgetError): void {
+    if (this.#cut) return
+    this.#cut = true
+    if (this.#response !== undefined) {
+      this.#response.cut(reason)
+      for (const { event, args } of this.#held ?? [])
+        this.#emitAfterCut(event, event === 'error' ? [reason] : args)
+      return
+    }
+    this.#own.destroy.call(this.#request, reason)
+    // Node would say so only once there is a socket, which in an agent's queue may take for ever
+    process.nextTick(() => this.#pass('error', [reason]))
+    setImmediate(() => this.#pass('close', []))
+  }
+
+  #answered(args: readonly unknown[]): boolean {
+    const response = args[0] as IncomingMessage
+    const outcome = this.#read(response)
+    if (isOutOfTime(outcome)) {
+      // the peer had all our time and gave up a moment before us: our own deadline is the answer
+      if (isAtTheEdge(this.#running.deadline)) return this.#hold('response', args)
+      if (this.#running.deadline.expired) return this.#tooLate(outcome)
+    }
+    if (hasNoBody(response, this.#request.method)) this.#running.end(outcome)
+    this.#response = governBody(response, this.#running, outcome)
+    return this.#pass('response', args)
+  }
+
+  /** Time is up, and the timer is about to find out. */
+  #tooLate(outcome: Outcome): boolean {
+    const reason = this.#running.end(outcome)
+    if (reason !== undefined) this.cut(reason)
+    return true
+  }
+
+  #failed(args: readonly unknown[]): boolean {
+    if (this.#running.isOver()) return this.#pass('error', args)
+    if (isAtTheEdge(this.#running.deadline)) return this.#hold('error', args)
+    const error = args[0] as Error
+    return this.#pass('error', [this.#response?.broken(error) ?? blameUpstreamNow(this.#running, error)])
+  }
+
+  #hold(event: string | symbol, args: readonly unknown[]): boolean {
+    this.#held ??= []
+    this.#held.push({ event, args })
+    return true
+  }
+
+  /** The reason has been told, before the response; what Node makes of it is its echo. */
+  #emitAfterCut(event: string | symbol, args: readonly unknown[]): boolean {
+    const isEcho = event === 'error' || event === 'close' || event === 'response'
+    if (this.#response === undefined) return isEcho || this.#pass(event, args)
+    // once there is a response, many wait for its errors and some still for the request's
+    if (event === 'error' && this.#request.listenerCount('error') === 0) return false
+    return this.#pass(event, args)
+  }
+
+  #stamp(): void {
+    const { url, resolved } = this.#governing
+    const stamps = headersFor(url, this.#running.deadline, resolved)
+    for (const name of resolved.headerNames) {
+      const value = stamps[name]
+      if (value === undefined) this.#request.removeHeader(name)
+      else this.#request.setHeader(name, value)
+    }
+  }
+
+  #read(response: IncomingMessage): Outcome {
+    const { statusCode = 0, headers } = response
+    const deadlineOutcome = headers['x-deadline-outcome']
+    const answer = {
+      url: this.#governing.url,
+      status: statusCode,
+      serverTiming: headers['server-timing']?.toString(),
+      deadlineOutcome: deadlineOutcome?.toString(),
+    }
+    return outcomeOfAnswer(answer, this.#running, this.#governing.resolved)
+  }
+
+  #pass(event: string | symbol, args: readonly unknown[]): boolean {
+    return Reflect.apply(this.#own.emit, this.#request, [event, ...args])
+  }
+}
+
+function hasNoBody({ statusCode }: IncomingMessage, method: string): boolean {
+  return statusCode === 204 || statusCode === 304 || method === 'HEAD'
+}
