@@ -20,6 +20,7 @@ async function bench(context: TestContext, renderer: SlowUpstream) {
   process.env['PORT'] = '0'
   process.env['RENDERER_URL'] = renderer.url.slice(0, -1)
   vi.spyOn(console, 'warn').mockImplementation(() => undefined)
+  vi.spyOn(console, 'error').mockImplementation(() => undefined) // of Redis, which ends before they do
   const { server } = await import('../src/bullmq.ts')
   const { worker } = await import('../src/bullmq-worker.ts')
   await worker.waitUntilReady()
