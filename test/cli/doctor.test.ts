@@ -90,11 +90,11 @@ test('a service without timebudget is told what to install, once', async () => {
   const { exitCode, printed } = await runCommand(['doctor', url])
   expect(exitCode).toBe(1)
   expect(printed).toMatch(/^ {2}✗ reads the deadline +200 to X-Request-Timeout-Ms: 0/m)
-  expect(printed).toMatch(/^ {2}✗ answers 504 by the deadline +200 after/m)
+  expect(printed).toMatch(/^ {2}\? answers 504 by the deadline +not judged/m)
   expect(printed).toMatch(/^ {2}\? survives what it cannot read/m)
-  expect(printed).toMatch(/^reads the deadline, answers 504 by the deadline$/m)
+  expect(printed).toMatch(/^reads the deadline$/m)
   expect(printed.match(/@timebudget\/express/g)).toHaveLength(1)
-  expect(printed).toContain('2 do not')
+  expect(printed).toContain('1 does not')
 })
 
 test('a service that forgets the deadline on its way out fails at the leaf', async () => {

@@ -16,6 +16,7 @@ export interface Advice {
 /** What there is advice for. */
 export type AdviceName =
   | 'notRead'
+  | 'ignored'
   | 'onlyOneRead'
   | 'outcomeLost'
   | 'late'
@@ -47,6 +48,14 @@ export const everyAdvice: Readonly<Record<AdviceName, Advice>> = {
   notRead: {
     say: "Nothing reads the deadline, or a proxy takes it off. Put deadline() before all routes, and let the proxy pass X-Request-Deadline and X-Request-Timeout-Ms. At a public edge with trust: 'ignore' this is as it should be: examine a service behind it.",
     code: install,
+    more: 'docs/cli.md#reads-the-deadline',
+  },
+  ignored: {
+    say: "It keeps to deadlines of its own, and to none that its caller sends. At a public edge that is right (trust: 'ignore'): examine a service behind it, from where its callers are. Elsewhere let its callers be trusted, and proxies pass X-Request-Deadline and X-Request-Timeout-Ms.",
+    code: [
+      { line: 'timebudget doctor http://search.internal/', note: '# a service behind it' },
+      { line: 'app.use(deadline())', note: "// no trust: 'ignore', where callers are your own" },
+    ],
     more: 'docs/cli.md#reads-the-deadline',
   },
   onlyOneRead: {

@@ -1,3 +1,5 @@
+import type { IncomingHttpHeaders } from 'node:http'
+import { decodeDeadline, defaultAccept } from '@timebudget/core/wire'
 import type { Exchange } from '../request/exchange.ts'
 import { send } from '../request/send.ts'
 import type { Target } from '../request/target.ts'
@@ -12,6 +14,8 @@ export interface Examination {
   readonly plain: Exchange
   /** How long that takes, ms; the shortest of the tries. */
   readonly usual: number
+  /** Whether it showed, when nobody gave it a deadline, that it has one of its own. */
+  readonly hasItsOwn: boolean
   /** Our stand-in for what the service calls, where it was pointed at it. */
   readonly leaf: Leaf | undefined
   /** Milliseconds; how long any answer is waited for. */
@@ -46,13 +50,26 @@ export async function examine(
       patience: how.patience ?? patience,
       stop: how.stop ?? stop,
     })
+  let tellsLeaf = false
+  void leaf?.next().then(({ headers }) => (tellsLeaf = carriesDeadline(headers)))
   let plain = await ask({})
+  leaf?.release()
   let usual = timeOf(plain)
   for (let attempt = 1; attempt < tries && plain.ending === 'complete' && usual < 1000; attempt += 1) {
     plain = await ask({})
     usual = Math.min(usual, timeOf(plain))
   }
-  return { plain, usual, leaf, patience, ask }
+  const hasItsOwn = tellsLeaf || isForLackOfTime(plain) || tellsOfOperations(plain)
+  return { plain, usual, hasItsOwn, leaf, patience, ask }
+}
+
+function carriesDeadline(headers: IncomingHttpHeaders): boolean {
+  return decodeDeadline(headers, defaultAccept, Date.now()).deadline !== undefined
+}
+
+/** Whether its Server-Timing says when operations began, as no stranger's does. */
+function tellsOfOperations({ headers }: Exchange): boolean {
+  return /;start=\d/.test(String(headers['server-timing'] ?? ''))
 }
 
 /** From the sent request to the end, ms. */
@@ -77,4 +94,17 @@ export function answerText({ ending, status, headers }: Exchange): string {
 export function isForLackOfTime({ status, headers }: Exchange): boolean {
   const told = headers['x-deadline-outcome']
   return status !== undefined && (told === 'deadline_exceeded' || told === 'short_circuited')
+}
+
+/** Less than this, and whether an answer came at once or took its usual time cannot be told. */
+const shortestToTellApart = 100
+
+/** Whether a refusal tells anything: not where everything is refused as fast. */
+export function canTellRefusals({ plain, usual }: Pick<Examination, 'plain' | 'usual'>): boolean {
+  return !isForLackOfTime(plain) || usual >= shortestToTellApart
+}
+
+/** Whether it was refused for lack of time because of what was sent: in less time than without a deadline where that ends so too. */
+export function isRefused(answer: Exchange, { plain, usual }: Pick<Examination, 'plain' | 'usual'>): boolean {
+  return isForLackOfTime(answer) && (!isForLackOfTime(plain) || timeOf(answer) <= usual / 2)
 }

@@ -36,7 +36,15 @@ export function unseen(seen: string, advice?: AdviceName): Finding {
   return { state: 'unseen', seen, ...(advice === undefined ? {} : { advice }) }
 }
 
-/** Whether a check before has found that no deadline is read at all, so that there is nothing more to see. */
+/** Whether a check before has found that no deadline is read at all. */
 export function isUnread(earlier: Earlier): boolean {
-  return earlier.get('reads')?.advice === 'notRead'
+  const advice = earlier.get('reads')?.advice
+  return advice === 'notRead' || advice === 'ignored'
+}
+
+/** What to say where there is nothing to see unless deadlines are read; `undefined` where they are. */
+export function unjudged(earlier: Earlier): Finding | undefined {
+  if (isUnread(earlier)) return unseen('not judged: it reads no deadline')
+  if (earlier.get('reads')?.state !== 'unseen') return undefined
+  return unseen('not judged: whether it reads deadlines could not be told')
 }

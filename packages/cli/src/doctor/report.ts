@@ -70,7 +70,7 @@ function verdictText(diagnoses: readonly Diagnosis[], look: Look): string {
   const parts = [
     `${holds} ${holds === 1 ? 'holds' : 'hold'}`,
     `${fails} ${fails === 1 ? 'does' : 'do'} not`,
-    `${unseen} could not be seen`,
+    `${unseen} could not be judged`,
   ]
   return paint(wrapped(`${parts.join(', ')}.`, look), fails > 0 ? 'red' : 'green', look)
 }

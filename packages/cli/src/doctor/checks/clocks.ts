@@ -8,6 +8,8 @@ import { type Check, fails, type Finding, holds, unseen } from '../finding.ts'
 const worthWarning = 20
 /** A `Date` header counts in seconds. */
 const second = 1000
+/** What a `Date` tells through an answer that comes quickly; with more than that a clock cannot be called right, ms. */
+const roughest = 600
 
 /** The service's clock agrees with this machine's. */
 export const clocks: Check = {
@@ -51,5 +53,8 @@ function readingOf({ body, headers, sentAt, firstByteAt }: Exchange, begunAt: nu
 
 function verdict({ ahead, uncertainty }: Reading): Finding {
   const seen = `its clock is ${timeText(Math.abs(ahead))} ${ahead < 0 ? 'behind' : 'ahead of'} this one, give or take ${timeText(uncertainty)}`
-  return Math.abs(ahead) - uncertainty > worthWarning ? fails(seen, 'clock') : holds(seen)
+  if (Math.abs(ahead) - uncertainty > worthWarning) return fails(seen, 'clock')
+  return uncertainty > roughest
+    ? unseen(`${seen}: too rough to judge, since its answers are slow`)
+    : holds(seen)
 }

@@ -2,7 +2,7 @@ import type { Exchange } from '../../request/exchange.ts'
 import { judge, type ProbeOutcome } from '../../request/verdict.ts'
 import { timeText } from '../../terminal/time-text.ts'
 import { answerText, type Examination, pairFor, timeOf } from '../examination.ts'
-import { type Check, type Earlier, fails, type Finding, holds, isUnread, unseen } from '../finding.ts'
+import { type Check, fails, type Finding, holds, unjudged, unseen } from '../finding.ts'
 
 /** Less time than this to halve, and the network's own moods decide. */
 const shortestUsual = 40
@@ -16,14 +16,16 @@ export const inTime: Check = {
   title: 'answers 504 by the deadline',
   async look(examination, earlier) {
     const { usual, leaf, ask } = examination
-    if (leaf !== undefined) return verdictOf(await withLeaf(examination), earlier)
+    const nothingToKeepTo = unjudged(earlier)
+    if (nothingToKeepTo !== undefined) return nothingToKeepTo
+    if (leaf !== undefined) return verdictOf(await withLeaf(examination))
     if (usual < shortestUsual) {
       return unseen(
         `it answers in ${timeText(usual)}: too fast to run out of time. Give a URL that takes ${shortestUsual} ms or more, or --leaf`,
       )
     }
     const budget = Math.floor(usual / 2)
-    return verdictOf({ answer: await ask(() => pairFor(budget)), budget }, earlier)
+    return verdictOf({ answer: await ask(() => pairFor(budget)), budget })
   },
 }
 
@@ -44,7 +46,7 @@ async function withLeaf({ leaf, ask, usual }: Examination): Promise<Trial> {
   }
 }
 
-function verdictOf({ answer, budget }: Trial, earlier: Earlier): Finding {
+function verdictOf({ answer, budget }: Trial): Finding {
   const took = timeOf(answer)
   const late = took - budget
   const byEvent = answer.events?.error === undefined ? '' : ' with an error event at its end'
@@ -54,7 +56,7 @@ function verdictOf({ answer, budget }: Trial, earlier: Earlier): Finding {
   if (isOverAtLast && late <= tolerance) return isTold ? holds(seen) : fails(seen, 'outcomeLost')
   if (isOverAtLast) return fails(`${seen}: ${timeText(late)} late`, 'late')
   if (late <= 0) return unseen(`${seen}: it was faster this time. Try again, or give a slower URL`)
-  return fails(seen, isUnread(earlier) ? 'notRead' : 'late')
+  return fails(seen, 'late')
 }
 
 // an operation that keeps a reserve, or has a timeout of its own, ends before the request does

@@ -1,5 +1,5 @@
-import { answerText, isLike, type Stamps } from '../examination.ts'
-import { type Check, fails, holds, isUnread, unseen } from '../finding.ts'
+import { answerText, isLike, isRefused, type Stamps } from '../examination.ts'
+import { type Check, fails, holds, unjudged, unseen } from '../finding.ts'
 
 const unreadable: readonly Stamps[] = [
   { 'x-request-timeout-ms': 'soon' },
@@ -13,12 +13,14 @@ const unreadable: readonly Stamps[] = [
 export const malformed: Check = {
   name: 'malformed',
   title: 'survives what it cannot read',
-  async look({ ask, plain }, earlier) {
-    if (isUnread(earlier)) return unseen('it reads no deadline, so there is none that it could misread')
+  async look(examination, earlier) {
+    const { ask, plain } = examination
+    const nothingToMisread = unjudged(earlier)
+    if (nothingToMisread !== undefined) return nothingToMisread
     let refused = 0
     for (const stamps of unreadable) {
       const answer = await ask(stamps)
-      if (isLike(answer, plain)) continue
+      if (isLike(answer, plain) && !isRefused(answer, examination)) continue
       if (answer.status === 400) {
         refused += 1
         continue

@@ -1,7 +1,14 @@
 import { decodeDeadline, defaultAccept } from '@timebudget/core/wire'
 import { timeText } from '../../terminal/time-text.ts'
-import { answerText, type Examination, isForLackOfTime, isLike, type Stamps } from '../examination.ts'
-import { type Check, fails, type Finding, holds, isUnread, unseen } from '../finding.ts'
+import {
+  answerText,
+  type Examination,
+  isForLackOfTime,
+  isLike,
+  isRefused,
+  type Stamps,
+} from '../examination.ts'
+import { type Check, fails, type Finding, holds, unjudged } from '../finding.ts'
 
 const endless: Stamps = { 'x-request-deadline': '9999999999999', 'x-request-timeout-ms': '9999999999' }
 const asked = 9_999_999_999
@@ -17,13 +24,14 @@ export const neverExtends: Check = {
     void leaf?.next().then(({ headers }) => (clamp = clampSeen(headers)))
     const answer = await ask(endless)
     leaf?.release()
-    if (!isLike(answer, plain)) {
+    // where its own default is too short for this URL, more time may well end otherwise
+    const isBroken = isForLackOfTime(plain) ? isRefused(answer, examination) : !isLike(answer, plain)
+    if (isBroken) {
       const seen = `a deadline 115 days away gets ${answerText(answer)}; without one there is ${answerText(plain)}`
       return fails(seen, 'overflow')
     }
     if (clamp?.state === 'fails') return clamp
-    if (isUnread(earlier)) return unseen('it reads no deadline, so none can lengthen anything')
-    return contradiction(examination, clamp?.seen)
+    return unjudged(earlier) ?? contradiction(examination, clamp?.seen)
   },
 }
 
@@ -34,10 +42,10 @@ function clampSeen(headers: Parameters<typeof decodeDeadline>[0]): Finding | und
   return holds(`115 days were cut to ${timeText(deadline.remaining)}`)
 }
 
-async function contradiction({ ask }: Examination, clamp: string | undefined): Promise<Finding> {
-  const answer = await ask(contradictory)
+async function contradiction(examination: Examination, clamp: string | undefined): Promise<Finding> {
+  const answer = await examination.ask(contradictory)
   const before = clamp ?? '115 days did no harm; its maximum cannot be seen from outside'
-  if (isForLackOfTime(answer)) return holds(`${before}; of several deadlines the earliest counted`)
+  if (isRefused(answer, examination)) return holds(`${before}; of several deadlines the earliest counted`)
   return fails(
     `${before}; but of 0, 60 s and an hour it took a later one: ${answerText(answer)}`,
     'notEarliest',
