@@ -9,12 +9,13 @@ export interface DeadlineInternals extends ArmedOwner {
   isOurs(value: Deadline): boolean
   /**
    * Acts for the deadline from now on; with `hold` the process stays alive until it ends or is settled. Returns the
-   * reason if it has ended before: then nobody will be told.
+   * reason if it has ended before: then nobody will be told. For one that was just made the clock need not be read again,
+   * which costs as much as all the rest.
    */
   watch(
     deadline: Deadline,
     watcher: DeadlineWatcher,
-    options: { readonly hold: boolean },
+    options: { readonly hold: boolean; readonly isJustMade?: boolean },
   ): TimeBudgetError | undefined
   /** Decides on the reason of its end and returns it, the first cause; nobody is told before `cancel`. */
   claim(deadline: Deadline, reason: TimeBudgetError): TimeBudgetError

@@ -141,8 +141,8 @@ export class Deadline {
       isOurs: (value) => #endsAt in value,
       fire: (deadline) => deadline.#fire(),
       observe: (deadline) => deadline.#observe(),
-      watch(deadline, watcher, { hold }) {
-        const armed = deadline.#arm({ hold })
+      watch(deadline, watcher, { hold, isJustMade = false }) {
+        const armed = deadline.#arm({ hold }, isJustMade ? deadline.#startedAt : deadline.#clock.now())
         if (armed === undefined) return deadline.#reason
         armed.watcher = watcher
         return undefined
@@ -398,9 +398,8 @@ export class Deadline {
   }
 
   /** Timer and links, made on first use; nothing once it has ended or is settled. */
-  #arm({ hold }: { readonly hold: boolean }): Armed | undefined {
+  #arm({ hold }: { readonly hold: boolean }, now: number = this.#clock.now()): Armed | undefined {
     if (this.#settled) return undefined
-    const now = this.#clock.now()
     if (this.#observe(now) !== undefined) return undefined
     if (this.#armed === undefined) {
       const at = this.#other === undefined ? this.#endsAt : Infinity

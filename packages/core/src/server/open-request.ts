@@ -14,6 +14,7 @@ import { RequestBudget } from './request-budget.ts'
 import {
   type ExchangeKeeper,
   guardExchange,
+  keeperKey,
   type OriginalMethods,
   originalMethods,
   sealResponse,
@@ -22,8 +23,7 @@ import { ResponseHead } from './response-head.ts'
 import type { Stoppable } from './shutdown.ts'
 import { writeAnswer } from './write-answer.ts'
 
-const openRequestKey: unique symbol = Symbol.for('timebudget.request.v1')
-type KnownRequest = IncomingMessage & { [openRequestKey]?: OpenRequest; readonly upgrade?: boolean }
+type KnownRequest = IncomingMessage & { [keeperKey]?: OpenRequest; readonly upgrade?: boolean }
 
 type EmitArguments = Parameters<EventEmitter['emit']>
 
@@ -108,8 +108,8 @@ export class OpenRequest implements DeadlineWatcher, ClientObserver, ExchangeKee
 
   begin(): void {
     const { refusal, extra, malformedHeader } = this.#arrival
-    this.#budget.announce()
     guardExchange(this.#request, this.#response, this)
+    this.#budget.announce()
     this.#client.start()
     if (this.#isOver) return
     this.#budget.join(this.#options.shutdown)
@@ -282,24 +282,23 @@ export function openRequest(
   options: ResolvedServerOptions,
   host: OpenOptions = {},
 ): OpenRequest | undefined {
-  const known = request[openRequestKey]
+  const known = request[keeperKey]
   if (known !== undefined) {
     known.tighten(options)
     return known
   }
   if (request.upgrade === true) return undefined
   const open = new OpenRequest(request, response, options, host)
-  request[openRequestKey] = open
   open.begin()
   return open
 }
 
 /** The open request behind Node's request object. */
 export function openRequestOf(request: KnownRequest): OpenRequest | undefined {
-  return request[openRequestKey]
+  return request[keeperKey]
 }
 
 /** The deadline of a request of Node's (Koa: `ctx.req`, Fastify: `request.raw`), without any async context. */
 export function deadlineOf(request: KnownRequest): Deadline | undefined {
-  return request[openRequestKey]?.deadline
+  return request[keeperKey]?.deadline
 }

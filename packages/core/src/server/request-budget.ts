@@ -70,7 +70,7 @@ export class RequestBudget {
 
   announce(): void {
     const { entry: deadline, arrival, request } = this.#parts
-    if (arrival === undefined) return
+    if (arrival === undefined || !requestStarted.observed) return
     const { source, clamped } = arrival
     requestStarted.publish(() => ({ deadline, source, clamped, request }))
   }
@@ -90,7 +90,7 @@ export class RequestBudget {
 
   /** From now on the owner hears of the end; returns the reason if it has come already: nobody else will tell. */
   watch(): TimeBudgetError | undefined {
-    return internals.watch(this.deadline, this.#owner, { hold: false })
+    return internals.watch(this.deadline, this.#owner, { hold: false, isJustMade: true })
   }
 
   /** Gives what follows less time, never more; returns the reason if there is too little. */
@@ -151,11 +151,12 @@ export class RequestBudget {
   settle(end: Pick<RequestFinished, 'outcome' | 'status' | 'goneBy'>): void {
     const { entry, arrival, request, options } = this.#parts
     const { deadline } = this
-    for (const tightened of this.#tightened?.toReversed() ?? []) tightened.settle()
+    this.#tightened?.toReversed().forEach((tightened) => tightened.settle())
     entry.settle()
-    for (const shutdown of this.#shutdowns ?? []) shutdown.leave(this.#owner)
+    this.#shutdowns?.forEach((shutdown) => shutdown.leave(this.#owner))
     if (arrival === undefined) return
     if (isLearned(options.floor)) teachFloor(options.floor, { spent: entry.elapsed(), outcome: end.outcome })
+    if (!requestFinished.observed) return
     requestFinished.publish(() => {
       const elapsed = entry.elapsed()
       const isTightened = deadline !== entry
