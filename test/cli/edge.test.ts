@@ -117,3 +117,18 @@ test('a clock that is read through a slow answer is not judged', async () => {
   expect(states['clocks']).toBe('unseen')
   expect(seen['clocks']).toMatch(/give or take .*too rough/)
 })
+
+test('probe names what lets an edge tell of its work', async () => {
+  const work = (signal: AbortSignal): Promise<object> =>
+    operation('search', {}, () => wait(20, {}, { signal }))
+  const silent = await runCommand(['probe', await serviceWith('express', work, { trust: 'ignore' })])
+  expect(silent.printed.replaceAll(/\s+/g, ' ')).toMatch(
+    /no Server-Timing.*trust: 'ignore'.*serverTiming: true/,
+  )
+  const told = await runCommand([
+    'probe',
+    await serviceWith('express', work, { trust: 'ignore', serverTiming: true }),
+  ])
+  expect(told.printed).toMatch(/^ {4}search /m)
+  expect(told.printed).not.toContain('Server-Timing')
+})

@@ -3,6 +3,7 @@ import { doctorCommand } from './doctor/command.ts'
 import { exitCodes } from './exit-codes.ts'
 import { probeCommand } from './probe/command.ts'
 import { simulateCommand } from './simulate/command.ts'
+import { version } from './version.ts'
 
 const commands: readonly Command[] = [probeCommand, doctorCommand, simulateCommand]
 
@@ -13,6 +14,10 @@ export async function runCli(args: readonly string[], terminal: Terminal): Promi
     if (name === undefined) terminal.complain(overview())
     else terminal.print(overview())
     return name === undefined ? exitCodes.usage : exitCodes.ok
+  }
+  if (name === '--version' || name === '-v') {
+    terminal.print(`${version()}\n`)
+    return exitCodes.ok
   }
   const command = commands.find((each) => each.name === name)
   if (command === undefined) {
@@ -32,5 +37,5 @@ export async function runCli(args: readonly string[], terminal: Terminal): Promi
 
 function overview(): string {
   const lines = commands.map(({ name, summary }) => `  ${name.padEnd(10)} ${summary}`)
-  return `Usage: timebudget <command> [options]\n\n${lines.join('\n')}\n\ntimebudget <command> --help tells its options.\n`
+  return `Usage: timebudget <command> [options]\n\n${lines.join('\n')}\n\ntimebudget <command> --help tells its options, timebudget --version the version.\n`
 }

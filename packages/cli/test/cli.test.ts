@@ -28,6 +28,15 @@ test('--help prints the commands, and those of a command its options', async () 
   }
 })
 
+test('--version prints the version of the package, and the help says so', async () => {
+  const manifest: { readonly version: string } = JSON.parse(
+    await readFile(new URL('../package.json', import.meta.url), 'utf8'),
+  )
+  for (const flag of ['--version', '-v'])
+    expect(await run(flag)).toEqual({ exitCode: 0, printed: `${manifest.version}\n`, complained: '' })
+  expect((await run('--help')).printed).toContain('--version')
+})
+
 test('an unknown command is named', async () => {
   expect(await run('simulat')).toMatchObject({
     exitCode: 2,

@@ -71,7 +71,7 @@ function figures({ budget, exchange, operations }: Probe, look: Look): string {
     lines.push(paint(wrapped(`sent ${printable(sent.join(', '), 300)}`, look), 'grey', look))
   if (firstByteAt !== undefined && operations.length === 0) {
     const hint =
-      'The service told nothing of its work: no Server-Timing. timebudget doctor says what it does with deadlines.'
+      "The service told nothing of its work: no Server-Timing. It has no operations, or reads no deadlines (trust: 'ignore' at an edge): then serverTiming: true lets it tell every caller. timebudget doctor says what it does with deadlines."
     lines.push(paint(wrapped(hint, look), 'grey', look))
   }
   return lines.join('\n')
