@@ -1,5 +1,5 @@
 import { Deadline, internals } from '../deadline.ts'
-import { parseFloor } from '../duration.ts'
+import { type Duration, parseFloor } from '../duration.ts'
 import { BudgetTooSmallError, DeadlineExceededError, type TimeBudgetError } from '../errors.ts'
 import { type DeadlineSource, headerMalformed, skewMeasured } from '../events.ts'
 import {
@@ -19,9 +19,10 @@ export interface Arriving {
   readonly socket?: { readonly remoteAddress?: string | undefined } | null
 }
 
-/** The server's options, with its trust in requests of this kind. */
-export type ArrivalOptions<R> = Omit<ResolvedServerOptions, 'trust'> & {
+/** The server's options, with what it decides by requests of this kind. */
+export type ArrivalOptions<R> = Omit<ResolvedServerOptions, 'trust' | 'chooseBudget'> & {
   readonly trust: (request: R) => Trust
+  readonly chooseBudget: ((request: R) => Duration | undefined) | undefined
 }
 
 /** What a request's headers and the options come to. */

@@ -14,3 +14,16 @@ export function warnOfIgnored(second: ArrivalOptions<never>, first: ArrivalOptio
     'TimeBudgetWarning',
   )
 }
+
+const warnedOfLonger = new WeakSet<object>()
+
+/** Says, once, that a second `deadline()` has a `default` which the first does not give, where no caller asked for less. */
+export function warnOfLonger(second: ArrivalOptions<never>, budget: number): void {
+  const isLonger = second.isBudgetGiven && second.chooseBudget === undefined && second.budget > budget
+  if (!isLonger || warnedOfLonger.has(second)) return
+  warnedOfLonger.add(second)
+  process.emitWarning(
+    `a second deadline() only tightens the first: its default of ${second.budget} ms has no effect on a request that has ${budget} ms; a function as default of the first gives longer ones`,
+    'TimeBudgetWarning',
+  )
+}

@@ -2,9 +2,11 @@ import type { EventEmitter } from 'node:events'
 import type { DeadlineWatcher } from '../armed.ts'
 import { currentDeadline } from '../current.ts'
 import { adopt, Deadline } from '../deadline.ts'
+import type { Duration } from '../duration.ts'
 import { ClientClosedError, findTimeBudgetError, type TimeBudgetError } from '../errors.ts'
 import type { Outcome } from '../outcome.ts'
 import { type Arrival, type ArrivalOptions, type Arriving, readArrival } from './arrival.ts'
+import { budgetFor, optionsFor } from './chosen-budget.ts'
 import { resolveServerOptions, type ServerOptions, type Trust, trustAs } from './options.ts'
 import { RequestBudget } from './request-budget.ts'
 import type { Stoppable } from './shutdown.ts'
@@ -16,7 +18,9 @@ export interface ArrivingCall extends Arriving {
 }
 
 /** `ServerOptions`, as far as they concern calls whose answers are no HTTP answers. */
-export interface CallServerOptions extends Omit<ServerOptions, 'onExceeded' | 'trust'> {
+export interface CallServerOptions extends Omit<ServerOptions, 'default' | 'onExceeded' | 'trust'> {
+  /** Budget of a call that carries no usable deadline, at most `max`, or a function of the call that gives it; `'5s'`. */
+  readonly default?: Duration | ((call: ArrivingCall) => Duration | undefined) | undefined
   /** `'clamp'`, `'ignore'`, or a function of the call that says which; `'clamp'`. */
   readonly trust?: Trust | ((call: ArrivingCall) => Trust) | undefined
 }
@@ -28,11 +32,20 @@ export type ResolvedCallOptions = ArrivalOptions<ArrivingCall>
  * Fills in the defaults and reads the durations.
  * @throws TypeError that names the option which is unknown or cannot be read.
  */
-export function resolveCallOptions({ trust, ...options }: CallServerOptions = {}): ResolvedCallOptions {
+export function resolveCallOptions(options: CallServerOptions = {}): ResolvedCallOptions {
   if ('onExceeded' in options) throw new TypeError('onExceeded: calls are answered with a status')
-  const isFunction = typeof trust === 'function'
-  const resolved = resolveServerOptions({ ...options, trust: isFunction ? trustAs('clamp') : trust })
-  return Object.freeze({ ...resolved, trust: isFunction ? trust : trustAs(trust ?? 'clamp') })
+  const { trust = 'clamp', default: budget, ...others } = options
+  const resolved = resolveServerOptions({
+    ...others,
+    default: typeof budget === 'function' ? undefined : budget,
+    trust: typeof trust === 'function' ? undefined : trust,
+  })
+  return Object.freeze({
+    ...resolved,
+    chooseBudget: typeof budget === 'function' ? budget : undefined,
+    isBudgetGiven: budget !== undefined,
+    trust: typeof trust === 'function' ? trust : trustAs(trust),
+  })
 }
 
 /**
@@ -40,6 +53,7 @@ export function resolveCallOptions({ trust, ...options }: CallServerOptions = {}
  * the clock, ends it alone. Within a request that stands under a deadline already, it stands under that.
  */
 export class OpenCall implements DeadlineWatcher, Stoppable {
+  readonly #call: ArrivingCall
   readonly #options: ResolvedCallOptions
   /** Absent if the request around it has been read already. */
   readonly #arrival: Arrival | undefined
@@ -49,9 +63,11 @@ export class OpenCall implements DeadlineWatcher, Stoppable {
   #leftAtTheEdge = false
   #isOver = false
 
-  constructor(call: ArrivingCall, options: ResolvedCallOptions) {
+  constructor(call: ArrivingCall, given: ResolvedCallOptions) {
+    const options = optionsFor(call, given)
     const around = currentDeadline()
     const outer = around === undefined ? undefined : adopt(around)
+    this.#call = call
     this.#options = options
     this.#arrival = outer === undefined ? readArrival(call, options) : undefined
     this.#budget = new RequestBudget(this, {
@@ -97,7 +113,7 @@ export class OpenCall implements DeadlineWatcher, Stoppable {
 
   /** Gives what follows less time; never more. */
   tighten(options: ResolvedCallOptions): void {
-    if (!this.#isOver) this.#endBy(this.#budget.tighten(options))
+    if (!this.#isOver) this.#endBy(this.#budget.tighten(options, budgetFor(this.#call, options)))
   }
 
   /** Runs what handles the call, under its deadline. */

@@ -6,6 +6,7 @@ import { CancelledError, ClientClosedError, findTimeBudgetError, type TimeBudget
 import { isOutcome, type Outcome } from '../outcome.ts'
 import { type Answer, answerFor, malformedAnswer } from './answer.ts'
 import { type Arrival, readArrival } from './arrival.ts'
+import { budgetFor, optionsFor } from './chosen-budget.ts'
 import { type ClientObserver, ClientWatch } from './client-gone.ts'
 import { BegunBody } from './event-stream.ts'
 import { letConnectionGo } from './let-connection-go.ts'
@@ -124,7 +125,7 @@ export class OpenRequest implements DeadlineWatcher, ClientObserver, ExchangeKee
     this.#onExceeded = options.onExceeded ?? this.#onExceeded
     this.#budget.join(options.shutdown)
     this.#endBy(options.shutdown?.refusal)
-    if (!this.answered) this.#endBy(this.#budget.tighten(options))
+    if (!this.answered) this.#endBy(this.#budget.tighten(options, budgetFor(this.#request, options)))
   }
 
   /** Runs what handles the request, under its deadline. */
@@ -288,7 +289,7 @@ export function openRequest(
     return known
   }
   if (request.upgrade === true) return undefined
-  const open = new OpenRequest(request, response, options, host)
+  const open = new OpenRequest(request, response, optionsFor(request, options), host)
   open.begin()
   return open
 }

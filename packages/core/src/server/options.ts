@@ -19,8 +19,11 @@ export type Trust = 'clamp' | 'ignore'
 
 /** What `deadline()` of Express, Koa and Fastify and `withDeadline()` take; every option may be left out. */
 export interface ServerOptions {
-  /** Budget of a request that carries no usable deadline, at most `max`; `'5s'`. */
-  readonly default?: Duration | undefined
+  /**
+   * Budget of a request that carries no usable deadline, at most `max`; `'5s'`. As a function of the request it gives longer
+   * ones to some; `undefined` is `'5s'`.
+   */
+  readonly default?: Duration | ((request: IncomingMessage) => Duration | undefined) | undefined
   /** No request gets more, whatever its headers say; `'5m'`. */
   readonly max?: Duration | undefined
   /** Answer at once if less is left on arrival; 0. */
@@ -65,6 +68,9 @@ const onArrival = [
 /** `ServerOptions` with every default filled in, durations in milliseconds. */
 export interface ResolvedServerOptions {
   readonly budget: number
+  readonly chooseBudget: ((request: IncomingMessage) => Duration | undefined) | undefined
+  /** Whether `default` was given. */
+  readonly isBudgetGiven: boolean
   readonly max: number
   readonly floor: Floor
   readonly reserve: number
@@ -106,13 +112,19 @@ const optionNames: Readonly<Record<keyof ServerOptions, true>> = {
  */
 export function resolveServerOptions(options: ServerOptions = {}): ResolvedServerOptions {
   refuseUnknownOptions(options, Object.keys(optionNames))
-  const asked = options.default === undefined ? undefined : parseDuration(options.default, 'default')
+  const chooseBudget = typeof options.default === 'function' ? options.default : undefined
+  const asked =
+    options.default === undefined || typeof options.default === 'function'
+      ? undefined
+      : parseDuration(options.default, 'default')
   const max = parseDuration(options.max ?? '5m', 'max')
   const floor = options.floor ?? 0
   parseFloor(floor, 'floor')
   const clock = options.clock ?? systemClock
   return Object.freeze({
     budget: resolveBudget(asked, max),
+    chooseBudget,
+    isBudgetGiven: options.default !== undefined,
     max,
     floor,
     reserve: parseDuration(options.reserve ?? 0, 'reserve'),

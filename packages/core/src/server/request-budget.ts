@@ -8,7 +8,7 @@ import { requestFinished, type RequestFinished, requestStarted, workLate } from 
 import { budgetTooSmall } from '../reasons.ts'
 import { formatServerTiming } from '../server-timing.ts'
 import type { Arrival, ArrivalOptions } from './arrival.ts'
-import { warnOfIgnored } from './ignored-options.ts'
+import { warnOfIgnored, warnOfLonger } from './ignored-options.ts'
 import { emitUnder, keepContext } from './keep-context.ts'
 import type { Shutdown, Stoppable } from './shutdown.ts'
 
@@ -93,10 +93,12 @@ export class RequestBudget {
     return internals.watch(this.deadline, this.#owner, { hold: false, isJustMade: true })
   }
 
-  /** Gives what follows less time, never more; returns the reason if there is too little. */
-  tighten(options: ArrivalOptions<never>): TimeBudgetError | undefined {
-    warnOfIgnored(options, this.#parts.options)
-    const { floor, reserve, budget } = options
+  /** Gives what follows that budget, or what is left if it is less; returns the reason if there is too little. */
+  tighten(options: ArrivalOptions<never>, budget: number): TimeBudgetError | undefined {
+    const { arrival, entry, options: first } = this.#parts
+    warnOfIgnored(options, first)
+    if (arrival?.source === 'default') warnOfLonger(options, entry.budget)
+    const { floor, reserve } = options
     const outer = this.deadline
     const remaining = outer.remaining()
     const needed = parseFloor(floor, 'floor', remaining - reserve) + reserve
