@@ -1,11 +1,11 @@
 import 'reflect-metadata'
+import type { IncomingMessage } from 'node:http'
 import { fetch } from '@timebudget/clients/fetch'
 import { openRequestOf } from '@timebudget/core/server'
 import { deadline } from '@timebudget/fastify'
 import { type ArgumentsHost, Catch, Controller, Get, Inject, Injectable, Module, Query } from '@nestjs/common'
 import { BaseExceptionFilter, HttpAdapterHost, NestFactory } from '@nestjs/core'
 import { FastifyAdapter, type NestFastifyApplication, RouteConfig } from '@nestjs/platform-fastify'
-import type { FastifyRequest } from 'fastify'
 
 @Injectable()
 class SearchService {
@@ -33,7 +33,7 @@ class AppModule {}
 @Catch()
 class DeadlineFilter extends BaseExceptionFilter {
   override catch(error: unknown, host: ArgumentsHost): void {
-    const { raw } = host.switchToHttp().getRequest<FastifyRequest>()
+    const { raw } = host.switchToHttp().getRequest<{ raw: IncomingMessage }>()
     if (openRequestOf(raw)?.fail(error) !== true) super.catch(error, host)
   }
 }

@@ -12,7 +12,7 @@ describe('NestJS on Express', () => {
       const { app } = await import('../src/nest-express.ts')
       return { url: await app.getUrl(), faults, close: () => app.close() }
     },
-    { routeBudget: 800 },
+    { routeBudget: 800, parsesBodies: true },
   )
 })
 

@@ -4,13 +4,16 @@ import { requireOrSkip } from '../../../test/support/requirements.ts'
 import { keepsItsDeadline } from './http-recipe.ts'
 import { isNextInstalled, NextApp } from './next-app.ts'
 
+/** Its source knows of no deadline, and ends as the body that is made of it does. */
 const stream = `
-  import { fetch } from '@timebudget/clients/fetch'
+  import { once } from 'node:events'
+  import { get } from 'node:http'
+  import { Readable } from 'node:stream'
   import { withDeadline } from '../search/next-deadline.ts'
 
   export const GET = withDeadline(async () => {
-    const answer = await fetch(process.env.INDEX_URL + '/search?q=endless')
-    return new Response(answer.body)
+    const [answer] = await once(get(process.env.INDEX_URL + '/search?q=endless'), 'response')
+    return new Response(Readable.toWeb(answer))
   })
 `
 
