@@ -36,10 +36,15 @@ export function problemOf(
     type: 'about:blank',
     title: STATUS_CODES[status] ?? 'Client Closed Request',
     status,
-    detail: error.message,
+    detail: detailOf(error),
     ...problem,
     ...extra,
   }
+}
+
+/** What was called says where it stands and how it broke: that is for the log, where the error is whole. */
+function detailOf({ code, operation, message }: TimeBudgetError): string {
+  return code === 'UPSTREAM_ERROR' ? `${operation ?? 'what this depends on'} failed` : message
 }
 
 /** The answer to a request that ended with our error: the user's own where it is given and can be sent, else a problem. */

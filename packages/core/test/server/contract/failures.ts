@@ -58,6 +58,17 @@ export function failureContract(host: Host): void {
       })
     })
 
+    test('tells the client nothing of where a failed call went', async () => {
+      const message = 'search failed: connect ECONNREFUSED 10.0.0.7:4601'
+      const error = new UpstreamError(message, { operation: 'search', cause: new Error(message) })
+      await using server = await serve(host, { handler: failing(error) })
+      const { status, body } = await call(server)
+      expect(status).toBe(502)
+      if (host.answersErrors === false) return
+      expect(JSON.parse(body)).toMatchObject({ code: 'UPSTREAM_ERROR', detail: 'search failed' })
+      expect(body).not.toContain('10.0.0.7')
+    })
+
     test('may be an operation’s timeout, while the request itself had time', async () => {
       const handler: Handler = ({ deadline }) => operation('generate', { timeout: 50, deadline }, forever)
       await using server = await serve(host, { handler })
