@@ -43,13 +43,8 @@ export class AnswerRecord {
     this.answer.catch(ignore)
   }
 
-  /** How many tries there were, those included that were not begun. */
-  get attempts(): number {
-    return this.#attempts.length
-  }
-
   note(attempt: RungAttempt): void {
-    this.#attempts.push(attempt)
+    this.#attempts.push({ ...attempt, spent: toTenths(attempt.spent) })
   }
 
   noteCall(rung: string, call: LlmCall): void {
@@ -65,23 +60,29 @@ export class AnswerRecord {
 
   /** Ends the question with what was said. */
   finish(running: RunningOperation, said: Said): void {
-    const degraded = said.rung !== this.#firstRung
+    const isLater = said.rung !== this.#firstRung
+    const degraded = isLater || !said.complete
     const failedFirst = this.#attempts.findLast(
       ({ rung, outcome }) => rung === this.#firstRung && outcome !== 'ok',
     )
     if (said.complete) this.#options.cost?.noteSuccess(this.payer)
-    const outcome = running.deadline.reason?.outcome ?? (degraded || !said.complete ? 'degraded' : 'ok')
+    const outcome = running.deadline.reason?.outcome ?? (degraded ? 'degraded' : 'ok')
     const { usage, timings } = this.calls.summary(said.rung)
+    const { connect, firstToken } = timings
     const answer: Answer = {
       text: said.text,
       complete: said.complete,
       degraded,
       rung: said.rung,
-      reason: said.complete ? (degraded ? failedFirst?.outcome : undefined) : said.outcome,
+      reason: said.complete ? (isLater ? failedFirst?.outcome : undefined) : said.outcome,
       attempts: this.#attempts,
       usage,
       cost: this.#cost,
-      timings: { ...timings, total: this.#options.clock.now() - this.#startedAt },
+      timings: {
+        connect: connect === undefined ? undefined : toTenths(connect),
+        firstToken: firstToken === undefined ? undefined : toTenths(firstToken),
+        total: toTenths(this.#options.clock.now() - this.#startedAt),
+      },
       job: said.job,
     }
     this.#tell(outcome, { answer, error: undefined, running })
@@ -121,6 +122,11 @@ export class AnswerRecord {
     if (running === undefined) publish()
     else runWithDeadline(running.deadline, publish)
   }
+}
+
+/** Milliseconds as people read them: no clock tells more. */
+function toTenths(milliseconds: number): number {
+  return Math.round(milliseconds * 10) / 10
 }
 
 function ignore(): void {}

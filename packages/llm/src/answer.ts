@@ -7,7 +7,7 @@ export interface Answer {
   readonly text: string
   /** `false` if it was cut off; `reason` says by what. */
   readonly complete: boolean
-  /** Whether it comes from another rung than the first. */
+  /** Whether it is anything else than the whole answer of the first rung: another rung's, or one that was cut off. */
   readonly degraded: boolean
   /** The rung that gave it. */
   readonly rung: string
@@ -24,7 +24,7 @@ export interface Answer {
   readonly job: JobTicket | undefined
 }
 
-/** Milliseconds; of the call that answered, and from the ladder's start for `total`. */
+/** Milliseconds, to a tenth; of the call that answered, and from the ladder's start for `total`. */
 export interface AnswerTimings {
   readonly connect: number | undefined
   readonly firstToken: number | undefined
@@ -38,7 +38,7 @@ export interface RungAttempt {
   readonly attempt: number
   readonly outcome: Outcome
   readonly error: unknown
-  /** Milliseconds. */
+  /** Milliseconds, to a tenth. */
   readonly spent: number
 }
 
@@ -57,7 +57,7 @@ export function statusOf(answer: Answer): 200 | 202 {
 /** What an HTTP response says of an answer: `X-Degraded`, and for work that has been put off `Location` and `Retry-After`. */
 export function answerHeaders(answer: Answer): Record<string, string> {
   const headers: Record<string, string> = {}
-  if (answer.degraded || !answer.complete) headers['x-degraded'] = describe(answer)
+  if (answer.degraded) headers['x-degraded'] = describe(answer)
   if (answer.job !== undefined) {
     headers['location'] = answer.job.location
     headers['retry-after'] = '5'

@@ -1,6 +1,7 @@
 import { randomUUID } from 'node:crypto'
 import {
   CancelledError,
+  currentDeadline,
   type Outcome,
   outcomeOf,
   runWithDeadline,
@@ -9,13 +10,16 @@ import {
   type TimeBudgetError,
   UpstreamError,
 } from '@timebudget/core'
-import type { Answer, RungAttempt } from './answer.ts'
+import type { Answer } from './answer.ts'
 import { AnswerRecord, type Said } from './answer-record.ts'
+import { AttemptNotes } from './attempt-notes.ts'
 import { type CallSettings, withCallSettings } from './call-settings.ts'
 import type { Ask, ResolvedLadderOptions, Token } from './ladder.ts'
 import { isContent, type ModelEvent } from './model-events.ts'
 import type { Rung, RungAnswer } from './rungs/rung.ts'
 import { PiecesReader } from './pieces-reader.ts'
+import type { Reserves } from './reserves.ts'
+import { Turn } from './turn.ts'
 import { UntilCutOff } from './until-cut-off.ts'
 
 /** What is asked, and whether the user sees each piece of the answer as it comes. */
@@ -25,9 +29,17 @@ interface Question<Input> {
   readonly shows: boolean
 }
 
+/** What a ladder is made of. */
+export interface Steps<Input> {
+  readonly rungs: readonly Rung<Input>[]
+  readonly reserves: Reserves<Input>
+  readonly options: ResolvedLadderOptions
+}
+
 /** One question's way down a ladder. */
 export class Climb<Input> {
   readonly #rungs: readonly Rung<Input>[]
+  readonly #reserves: Reserves<Input>
   readonly #options: ResolvedLadderOptions
   readonly #question: Question<Input>
   readonly #record: AnswerRecord
@@ -36,12 +48,15 @@ export class Climb<Input> {
   readonly #refusal: unknown
   /** A model may have done the work already. */
   #mayHaveActed = false
+  /** A rung was cut off: what comes after it begins as late as timers are. */
+  #isLate = false
   /** Of an answer that broke off where nobody saw it yet: better than none. */
   #spare: Said | undefined
   #unread: PiecesReader<Token> | undefined
 
-  constructor(rungs: readonly Rung<Input>[], options: ResolvedLadderOptions, question: Question<Input>) {
+  constructor({ rungs, reserves, options }: Steps<Input>, question: Question<Input>) {
     this.#rungs = rungs
+    this.#reserves = reserves
     this.#options = options
     this.#question = question
     this.#key = question.ask.idempotencyKey ?? randomUUID()
@@ -136,20 +151,21 @@ export class Climb<Input> {
       said,
     }: { readonly running: RunningOperation; readonly index: number; readonly said: Said },
   ): AsyncGenerator<Token, boolean> {
-    const begunAt = this.#options.clock.now()
     const { calls } = this.#record
-    const [known, noted] = [calls.count, this.#record.attempts]
-    let own: RunningOperation | undefined
+    const known = calls.count
+    const notes = this.#notesOf(rung)
+    let turn: Turn | undefined
     let events: AsyncIterator<ModelEvent> | undefined
-    let attempt = 0
+    let attempt: number | undefined
     try {
       if (rung.asksModel) this.#record.assertMaySpend()
-      own = this.#begin(rung, running, index)
-      const cutOff = new UntilCutOff((tell) => own?.onCutOff(tell))
-      const opened = await cutOff.of(this.#open(rung, own, index))
+      turn = this.#begin(rung, running, index)
+      const own = turn.operation
+      const cutOff = new UntilCutOff<TimeBudgetError>((tell) => own.onCutOff(tell))
+      const opened = await cutOff.of(this.#open(rung, { turn, notes, index }))
       if (opened === undefined) {
         own.end('short_circuited')
-        this.#note(rung, { attempt: 0, outcome: 'short_circuited', error: undefined, begunAt })
+        notes.close({ attempt: 0, outcome: 'short_circuited', error: undefined })
         return false
       }
       attempt = opened.attempt
@@ -164,58 +180,69 @@ export class Climb<Input> {
         if (token === undefined) continue
         if (token.type === 'text') said.text += token.text
         if (token.type === 'tool') said.callsTool = true
+        if (token.type !== 'reasoning') turn.shown()
         yield token
       }
       if (rung.asksModel && said.text === '' && !said.callsTool) throw saidNothing(rung.name, own)
       said.complete = true
       const reason = own.end(index === 0 ? 'ok' : 'degraded')
       if (reason !== undefined) throw reason
-      this.#note(rung, { attempt, outcome: 'ok', error: undefined, begunAt })
+      notes.close({ attempt, outcome: 'ok', error: undefined })
       if (rung.asksModel && !said.callsTool && this.#isMain(rung)) this.#teach(said.text)
       return true
     } catch (thrown) {
+      const own = turn?.operation
       const error = calls.blame(own, thrown, known)
       const outcome = outcomeOf(error)
       own?.end(outcome, error)
       this.#mayHaveActed ||= rung.asksModel && own !== undefined && calls.wasSent(known, error)
-      const isNoted = attempt === 0 && this.#record.attempts > noted
-      const nth = own === undefined ? 0 : Math.max(1, attempt)
-      if (!isNoted) this.#note(rung, { attempt: nth, outcome, error, begunAt })
+      this.#isLate ||= turn?.wasCutOff ?? false
+      notes.close({ attempt: own === undefined ? 0 : attempt, outcome, error })
       throw error
     } finally {
-      own?.deadline.cancel()
+      turn?.close()
       void events?.return?.()?.catch(ignore)
     }
   }
 
-  #begin(rung: Rung<Input>, running: RunningOperation, index: number): RunningOperation {
-    const later = this.#reserveAfter(index)
-    const isLast = index === this.#rungs.length - 1
-    // what the others keep must not keep the last resort from its turn
-    const reserve =
-      rung.answersAtOnce || (isLast && !rung.asksModel)
-        ? Math.min(later, Math.max(0, running.deadline.remaining() - rung.reserve))
-        : later
-    return startOperation(rung.name, {
-      deadline: running.deadline,
-      timeout: rung.timeout,
-      floor: rung.floor,
-      reserve,
-    })
+  #notesOf({ name }: Rung<Input>): AttemptNotes {
+    const { clock } = this.#options
+    return new AttemptNotes(name, { note: (attempt) => this.#record.note(attempt), now: () => clock.now() })
   }
 
-  async #open(rung: Rung<Input>, own: RunningOperation, index: number): Promise<RungAnswer | undefined> {
+  #begin(rung: Rung<Input>, running: RunningOperation, index: number): Turn {
+    const remaining = running.deadline.remaining()
+    const limits = this.#reserves.limitsOf(index, {
+      remaining,
+      isLate: this.#isLate,
+      shows: this.#question.shows,
+    })
+    try {
+      return new Turn(rung, limits, running)
+    } catch (error) {
+      const deadline = this.#question.ask.deadline ?? currentDeadline()
+      if (deadline !== undefined) this.#reserves.warnIfNeverEnough(index, deadline)
+      throw error
+    }
+  }
+
+  async #open(
+    rung: Rung<Input>,
+    { turn, notes, index }: { readonly turn: Turn; readonly notes: AttemptNotes; readonly index: number },
+  ): Promise<RungAnswer | undefined> {
     const { input } = this.#question
     const idempotencyKey = index === 0 ? this.#key : `${this.#key}.${rung.name}`
     const { idempotent } = this.#options
+    const { operation: own, reserve } = turn
     return inside(own, { ...this.#settingsOf(rung), idempotencyKey }, async () =>
       rung.open(input, {
         deadline: own.deadline,
+        reserve,
         signal: own.signal,
         idempotencyKey,
         idempotent,
-        noteAttempt: ({ attempt, error, spent }) =>
-          this.#record.note({ rung: rung.name, attempt, outcome: outcomeOf(error), error, spent }),
+        noteBegun: (attempt) => notes.noteBegun(attempt),
+        noteAttempt: (attempt) => notes.noteAttempt(attempt),
       }),
     )
   }
@@ -223,10 +250,6 @@ export class Climb<Input> {
   #settingsOf(rung: Rung<Input>): CallSettings {
     const { feature, tenant } = this.#record.payer
     return { feature, tenant, onCall: (call) => this.#record.noteCall(rung.name, call) }
-  }
-
-  #reserveAfter(index: number): number {
-    return this.#rungs.slice(index + 1).reduce((sum, { reserve }) => sum + reserve, this.#options.reserve)
   }
 
   /** Whether no model is asked before this one: a cache may be. */
@@ -243,13 +266,6 @@ export class Climb<Input> {
         process.emitWarning(`the rung '${rung.name}' could not learn: ${String(error)}`, 'TimeBudgetWarning')
       }
     }
-  }
-
-  #note(
-    rung: Rung<Input>,
-    { begunAt, ...attempt }: Omit<RungAttempt, 'rung' | 'spent'> & { readonly begunAt: number },
-  ): void {
-    this.#record.note({ rung: rung.name, ...attempt, spent: this.#options.clock.now() - begunAt })
   }
 }
 

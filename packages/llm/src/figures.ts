@@ -14,7 +14,7 @@ export interface LlmFigures {
   readonly mainSuccess: number | undefined
   /** Of the questions: answered, completely, by a later rung. */
   readonly degradedSuccess: number | undefined
-  /** Of the answers: by a later rung. */
+  /** Of the answers: by a later rung, or cut off. */
   readonly degradedShare: number | undefined
   /** Of the answers: cut off. */
   readonly partialShare: number | undefined
@@ -45,7 +45,7 @@ export class Figures {
   #main = 0
   #degraded = 0
   #answers = 0
-  #laterAnswers = 0
+  #degradedAnswers = 0
   #partial = 0
   #calls = 0
   #firstTokenTimeouts = 0
@@ -77,7 +77,7 @@ export class Figures {
     this.#questions += 1
     if (answer === undefined) return
     this.#answers += 1
-    if (answer.degraded) this.#laterAnswers += 1
+    if (answer.degraded) this.#degradedAnswers += 1
     if (!answer.complete) this.#partial += 1
     else if (answer.degraded) this.#degraded += 1
     else this.#main += 1
@@ -105,7 +105,7 @@ export class Figures {
       abandoned: this.#abandoned,
       mainSuccess: share(this.#main, this.#questions),
       degradedSuccess: share(this.#degraded, this.#questions),
-      degradedShare: share(this.#laterAnswers, this.#answers),
+      degradedShare: share(this.#degradedAnswers, this.#answers),
       partialShare: share(this.#partial, this.#answers),
       calls: this.#calls,
       firstTokenTimeoutRate: share(this.#firstTokenTimeouts, this.#calls),

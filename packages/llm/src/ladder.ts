@@ -9,6 +9,7 @@ import {
 import type { Answer } from './answer.ts'
 import { Climb } from './climb.ts'
 import type { CostBook } from './cost-book.ts'
+import { Reserves } from './reserves.ts'
 import type { Rung } from './rungs/rung.ts'
 
 /** What all rungs of a ladder share. */
@@ -96,14 +97,15 @@ export function ladder<Input>(rungs: readonly Rung<Input>[], options: LadderOpti
   const names = rungs.map(({ name }) => name)
   const twice = names.find((name, index) => names.indexOf(name) !== index)
   if (twice !== undefined) throw new TypeError(`rungs: two are called '${twice}'`)
+  const steps = { rungs, options: resolved, reserves: new Reserves(rungs, resolved) }
   return {
     async run(input, ask = {}) {
-      const climb = new Climb(rungs, resolved, { input, ask, shows: false })
+      const climb = new Climb(steps, { input, ask, shows: false })
       for await (const _ of climb.tokens());
       return climb.answer
     },
     stream(input, ask = {}) {
-      const climb = new Climb(rungs, resolved, { input, ask, shows: true })
+      const climb = new Climb(steps, { input, ask, shows: true })
       return { answer: climb.answer, [Symbol.asyncIterator]: () => climb.tokens() }
     },
   }

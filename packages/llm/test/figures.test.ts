@@ -34,7 +34,7 @@ test('main and degraded success are told apart, and users who leave count as nei
     abandoned: 1,
     mainSuccess: 0.6,
     degradedSuccess: 0.2,
-    degradedShare: 2 / 9,
+    degradedShare: 3 / 9,
     partialShare: 1 / 9,
   })
 })

@@ -49,7 +49,7 @@ test('five tokens and then silence are those five tokens, what they cost, and a 
   const answers = ladder([model('big', big), sorry], { cost, feature: 'chat', tenant: 'acme' })
   const answer = await answers.run('why?', { deadline: Deadline.after('20s') })
   stop()
-  expect(answer).toMatchObject({ complete: false, reason: 'stream_stalled', rung: 'big', degraded: false })
+  expect(answer).toMatchObject({ complete: false, reason: 'stream_stalled', rung: 'big', degraded: true })
   expect(answer.text).not.toBe('')
   expect(answer.usage.estimated).toBe(true)
   expect(answer.usage.outputTokens).toBeGreaterThanOrEqual(5)

@@ -5,6 +5,7 @@ import type { LlmCall } from '../call-record.ts'
 import { withCallSettings } from '../call-settings.ts'
 import type { ModelEvent } from '../model-events.ts'
 import type { ProfileChoice } from '../profiles.ts'
+import { timerLateness } from '../reserves.ts'
 import { ModelAttempt } from './model-attempt.ts'
 import type { Rung, RungAnswer, RungScope } from './rung.ts'
 
@@ -34,7 +35,10 @@ export interface ModelOptions {
   readonly task?: string | undefined
   /** It is not asked with less than this left; 0. */
   readonly floor?: Floor | undefined
-  /** Kept for it by the rungs before it; its floor, if that is a duration. */
+  /**
+   * Kept for it by the rungs before it; its floor and 100 ms for timers that are late, if that is a duration. Without one a
+   * model that is not the first has `'1s'`, or an equal share of what is left if that is less.
+   */
   readonly reserve?: Duration | undefined
   /** Before another attempt; `retry`'s. */
   readonly backoff?: RetryOptions['backoff']
@@ -56,7 +60,7 @@ export interface ModelOptions {
 export function model<Input>(name: string, ask: AskModel<Input>, options: ModelOptions = {}): Rung<Input> {
   const { attempts = 2, floor, profile, task, backoff, budget, random } = options
   const guard = options.breaker === undefined ? makeBreaker(name) : (options.breaker ?? undefined)
-  const reserve = parseDuration(options.reserve ?? (typeof floor === 'object' ? 0 : (floor ?? 0)), 'reserve')
+  const reserve = reserveOf(options)
   return {
     name,
     floor,
@@ -73,6 +77,7 @@ export function model<Input>(name: string, ask: AskModel<Input>, options: ModelO
       retry<RungAnswer>(
         async ({ attempt, signal, deadline }) => {
           known = undefined
+          scope.noteBegun(attempt)
           const begun = new ModelAttempt({ name, guard, scope, attempt, signal })
           const source = (): ReturnType<AskModel<Input>> =>
             ask(input, { signal: begun.signal, deadline, attempt, idempotencyKey: scope.idempotencyKey })
@@ -91,6 +96,8 @@ export function model<Input>(name: string, ask: AskModel<Input>, options: ModelO
           backoff,
           budget,
           random,
+          // what is not its own while it has shown nothing is no time for another attempt
+          floor: scope.reserve,
           deadline: scope.deadline,
           idempotent: scope.idempotent,
           retryOn: (end) => (end.kind === 'error' ? mayPass(end.error, known) : undefined),
@@ -106,6 +113,13 @@ interface Opening<Input> {
   readonly input: Input
   readonly scope: RungScope
   readonly guard: Breaker | undefined
+}
+
+function reserveOf({ reserve, floor }: ModelOptions): number | undefined {
+  if (reserve !== undefined) return parseDuration(reserve, 'reserve')
+  if (floor === undefined || typeof floor === 'object') return undefined
+  const needed = parseDuration(floor, 'floor')
+  return needed === 0 ? undefined : needed + timerLateness
 }
 
 /** What is known of calls to models; `undefined` leaves it to the rules of `retry`. */

@@ -5,7 +5,7 @@ import { type Rung, type RungScope, wholeText } from './rung.ts'
 export interface RuleOptions {
   /** Its name in answers; `'rule'`. */
   readonly name?: string | undefined
-  /** Kept for it by the rungs before it; `'20ms'`. */
+  /** Kept for it by the rungs before it; `'100ms'`, for timers that are late. */
   readonly reserve?: Duration | undefined
 }
 
@@ -16,7 +16,7 @@ export interface RuleOptions {
  */
 export function rule<Input>(
   answer: (input: Input, scope: RungScope) => Promise<string | undefined> | string | undefined,
-  { name = 'rule', reserve = '20ms' }: RuleOptions = {},
+  { name = 'rule', reserve = '100ms' }: RuleOptions = {},
 ): Rung<Input> {
   return {
     name,

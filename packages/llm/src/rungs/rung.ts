@@ -4,12 +4,19 @@ import type { ModelEvent } from '../model-events.ts'
 
 /** What a rung may use to answer. */
 export interface RungScope {
-  /** Ends when the time is up that the rungs after it leave, or the user has gone. */
+  /** Ends when the time is up that is the rung's, or the user has gone. */
   readonly deadline: Deadline
+  /**
+   * Milliseconds before the deadline at which it is over for a rung that has shown nothing yet: the rungs after it need
+   * them. 0 for `run`, where nothing is shown, and whose deadline leaves them anyhow.
+   */
+  readonly reserve: number
   readonly signal: AbortSignal
   /** One for all attempts of this rung. */
   readonly idempotencyKey: string
   readonly idempotent: boolean
+  /** Told of each attempt as it begins, from 1. */
+  noteBegun(attempt: number): void
   /** Told of each attempt that failed. */
   noteAttempt(attempt: { readonly attempt: number; readonly error: unknown; readonly spent: number }): void
 }
@@ -27,8 +34,8 @@ export interface Rung<Input> {
   readonly name: string
   /** It is not begun with less than this. */
   readonly floor: Floor | undefined
-  /** Milliseconds that the rungs before it leave to it. */
-  readonly reserve: number
+  /** Milliseconds that the rungs before it leave to it; 1,000 by default, or an equal share if that is less. */
+  readonly reserve?: number | undefined
   /** The most it takes, ms; what is left by default. */
   readonly timeout?: number | undefined
   /** Whether a model is asked: that costs, may act, and must not be done twice where that is not wanted. */
