@@ -46,7 +46,7 @@ export class Armed extends TimedEntry {
   /** Starts the timer, if it has not begun; with `hold` it keeps the process alive. */
   start({ hold, now }: { readonly hold: boolean; readonly now: number }): void {
     if (this.#notified || this.at === Infinity) return
-    if (this.bucket === undefined) this.#timers.add(this, now)
+    if (this.slot < 0) this.#timers.add(this, now)
     if (hold) this.#timers.hold(this)
   }
 

@@ -1,14 +1,14 @@
 import type { Clock, ClockTimer } from './clock.ts'
 import { systemClock } from './clock.ts'
 import { NumberHeap } from './number-heap.ts'
+import { SlotLists } from './slot-lists.ts'
 
 /** Something to be woken at a moment of a clock. */
 export abstract class TimedEntry {
   /** Monotonic milliseconds. */
   readonly at: number
-  bucket: Bucket | undefined
-  next: TimedEntry | undefined
-  previous: TimedEntry | undefined
+  /** Where its timers keep it; negative while they do not. */
+  slot = -1
   held = false
 
   constructor(at: number) {
@@ -19,31 +19,14 @@ export abstract class TimedEntry {
   abstract fire(): void
 }
 
-class Bucket {
-  first: TimedEntry | undefined
-
-  push(entry: TimedEntry): void {
-    entry.bucket = this
-    entry.next = this.first
-    if (this.first !== undefined) this.first.previous = entry
-    this.first = entry
-  }
-
-  remove(entry: TimedEntry): void {
-    if (entry.previous === undefined) this.first = entry.next
-    else entry.previous.next = entry.next
-    if (entry.next !== undefined) entry.next.previous = entry.previous
-    entry.bucket = entry.next = entry.previous = undefined
-  }
-}
-
 /**
  * One clock's timers: a bucket for each moment, one native timer for the earliest. Adding and removing cost the same
  * with a thousand entries as with a million, since the heap orders moments and not entries; see bench/core.
  */
 export class DeadlineTimers {
   readonly #clock: Clock
-  readonly #buckets = new Map<number, Bucket>()
+  readonly #buckets = new Map<number, number>()
+  readonly #entries = new SlotLists<TimedEntry>()
   readonly #moments = new NumberHeap()
   readonly #wake = (): void => this.#fireDue()
   #native: ClockTimer | undefined
@@ -61,15 +44,21 @@ export class DeadlineTimers {
 
   /** Keeps the process alive until the entry fires or is removed. */
   hold(entry: TimedEntry): void {
-    if (entry.held || entry.bucket === undefined) return
+    if (entry.held || entry.slot < 0) return
     entry.held = true
     this.#held += 1
     if (this.#held === 1) this.#native?.hold()
   }
 
   remove(entry: TimedEntry): void {
-    entry.bucket?.remove(entry)
+    this.#takeOut(entry)
     this.#release(entry)
+  }
+
+  #takeOut(entry: TimedEntry): void {
+    if (entry.slot < 0) return
+    this.#entries.remove(entry.slot)
+    entry.slot = -1
   }
 
   #release(entry: TimedEntry): void {
@@ -83,11 +72,11 @@ export class DeadlineTimers {
     const moment = bucketMoment(entry.at, now)
     let bucket = this.#buckets.get(moment)
     if (bucket === undefined) {
-      bucket = new Bucket()
+      bucket = this.#entries.open()
       this.#buckets.set(moment, bucket)
       this.#moments.push(moment)
     }
-    bucket.push(entry)
+    entry.slot = this.#entries.push(bucket, entry)
     if (moment < this.#wakeAt) this.#schedule(moment, now)
   }
 
@@ -106,7 +95,7 @@ export class DeadlineTimers {
     for (let moment = this.#moments.peek(); moment !== undefined; moment = this.#moments.peek()) {
       const bucket = this.#buckets.get(moment)
       // what was removed leaves its bucket empty: not worth a wake-up
-      if (moment > now && bucket?.first !== undefined) break
+      if (moment > now && bucket !== undefined && this.#entries.first(bucket) !== undefined) break
       this.#moments.pop()
       this.#buckets.delete(moment)
       if (bucket !== undefined) this.#empty(bucket, now)
@@ -115,9 +104,10 @@ export class DeadlineTimers {
     if (next !== undefined && next < this.#wakeAt) this.#schedule(next, now)
   }
 
-  #empty(bucket: Bucket, now: number): void {
-    for (let entry = bucket.first; entry !== undefined; entry = bucket.first) {
-      bucket.remove(entry)
+  #empty(bucket: number, now: number): void {
+    const entries = this.#entries
+    for (let entry = entries.first(bucket); entry !== undefined; entry = entries.first(bucket)) {
+      this.#takeOut(entry)
       if (entry.at > now) {
         this.#file(entry, now)
         continue
@@ -125,6 +115,7 @@ export class DeadlineTimers {
       this.#release(entry)
       entry.fire()
     }
+    entries.close(bucket)
   }
 }
 
