@@ -54,6 +54,11 @@ export abstract class TimeBudgetError extends Error {
     this.retryAfter = details.retryAfter
   }
 
+  /** The same for frameworks that read this name, such as NestJS. */
+  get statusCode(): number {
+    return this.status
+  }
+
   /** Headers an answer made of this error carries; Express, Koa and Fastify send `error.headers` by themselves. */
   get headers(): Readonly<Record<string, string>> {
     const headers: Record<string, string> = { 'x-deadline-outcome': this.outcome }

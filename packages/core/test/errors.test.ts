@@ -52,7 +52,7 @@ describe.each(table)('%s', (name, ErrorClass, code, outcome, status) => {
     const error = new ErrorClass('it failed')
     expect(error).toBeInstanceOf(TimeBudgetError)
     expect(error).toBeInstanceOf(Error)
-    expect(error).toMatchObject({ name, code, outcome, status, message: 'it failed' })
+    expect(error).toMatchObject({ name, code, outcome, status, statusCode: status, message: 'it failed' })
     expect(String(error)).toBe(`${name}: it failed`)
     expect(isTimeBudgetError(error)).toBe(true)
     expect(outcomeOf(error)).toBe(outcome)
