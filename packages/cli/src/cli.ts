@@ -2,8 +2,8 @@ import { type Command, type Terminal, UsageError } from './command.ts'
 import { doctorCommand } from './doctor/command.ts'
 import { exitCodes } from './exit-codes.ts'
 import { probeCommand } from './probe/command.ts'
+import { version } from './manifest.ts'
 import { simulateCommand } from './simulate/command.ts'
-import { version } from './version.ts'
 
 const commands: readonly Command[] = [probeCommand, doctorCommand, simulateCommand]
 

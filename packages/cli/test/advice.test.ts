@@ -1,6 +1,7 @@
 import { readFile } from 'node:fs/promises'
 import { expect, test } from 'vitest'
 import { everyAdvice } from '../src/doctor/advice.ts'
+import { whereIs } from '../src/manifest.ts'
 
 test('every advice has lines to write, short enough for a terminal, and leads to a chapter that is there', async () => {
   const docs = await readFile(new URL('../../../docs/cli.md', import.meta.url), 'utf8')
@@ -14,4 +15,12 @@ test('every advice has lines to write, short enough for a terminal, and leads to
       expect(Math.max(line.length, note.length)).toBeLessThanOrEqual(90)
     }
   }
+})
+
+test('a page is named by its address once the repository has one, and until then by its path', () => {
+  const page = 'docs/cli.md#a-leaf'
+  expect(whereIs(page, {})).toBe("docs/cli.md#a-leaf, in timebudget's repository")
+  expect(whereIs(page, { repository: { url: 'git+https://github.com/somebody/timebudget.git' } })).toBe(
+    'https://github.com/somebody/timebudget/blob/main/docs/cli.md#a-leaf',
+  )
 })

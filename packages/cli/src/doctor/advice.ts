@@ -9,7 +9,7 @@ export interface Advice {
   readonly say: string
   /** Lines to write, or settings to change. */
   readonly code: readonly CodeLine[]
-  /** Where there is more to read. */
+  /** The page of the repository, and its chapter, where there is more to read. */
   readonly more: string
 }
 

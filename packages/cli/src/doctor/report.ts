@@ -1,3 +1,4 @@
+import { whereIs } from '../manifest.ts'
 import { shownUrl, type Target } from '../request/target.ts'
 import type { Look } from '../terminal/look.ts'
 import { type Paint, paint } from '../terminal/paint.ts'
@@ -61,7 +62,7 @@ function adviceText(title: string, { say, code, more }: Advice, look: Look): str
     paint(wrapped(title, look), 'bold', look),
     wrapped(say, { columns, indent: '  ' }),
     ...lines.map((line) => paint(`    ${line}`, 'cyan', look)),
-    paint(`  More: ${more}`, 'grey', look),
+    paint(`  More: ${whereIs(more)}`, 'grey', look),
   ].join('\n')
 }
 
