@@ -7,6 +7,32 @@ import { everything, observe } from '../../packages/inspector/test/support/obser
 const call = defineEvent<object>('timebudget:llm.call.finished')
 const answered = defineEvent<object>('timebudget:llm.answered')
 
+test('the inspector and Figures tell the same of a model that never says anything', () => {
+  const figures = new Figures()
+  onEnd(figures.watch())
+  const observatory = observe()
+  for (let nth = 0; nth < 40; nth += 1) {
+    call.publish(() => ({
+      provider: 'openai',
+      model: 'gpt-5',
+      outcome: nth % 2 === 0 ? 'operation_timeout' : 'first_token_timeout',
+      streams: true,
+      usage: { estimated: false },
+      timings: { total: 1_340 },
+      sdkRetry: false,
+    }))
+  }
+  const { calls, firstTokenTimeoutRate, firstTokenP95 } = figures.current()
+  expect({ calls, firstTokenTimeoutRate, firstTokenP95 }).toEqual({
+    calls: 40,
+    firstTokenTimeoutRate: 1,
+    firstTokenP95: undefined,
+  })
+  const { models } = everything(observatory)
+  expect(models).toMatchObject({ calls, firstTokenTimeoutRate, firstTokenP95: null })
+  expect(models?.models).toMatchObject([{ firstTokenP50: null, firstTokenP95: null }])
+})
+
 test('the inspector and Figures tell the same of answers by models', () => {
   const figures = new Figures()
   onEnd(figures.watch())

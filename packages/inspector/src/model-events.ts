@@ -5,6 +5,7 @@ export interface FinishedCall {
   readonly provider: string
   readonly model: string | undefined
   readonly outcome: Outcome
+  readonly streams?: boolean | undefined
   readonly usage: {
     readonly inputTokens?: number | undefined
     readonly outputTokens?: number | undefined

@@ -142,6 +142,7 @@ export interface ModelView {
   readonly provider: string
   readonly model: string
   readonly calls: number
+  /** Within which half of the calls got their first token; `null` if fewer did. */
   readonly firstTokenP50: number | null
   readonly firstTokenP95: number | null
   readonly inputTokens: number

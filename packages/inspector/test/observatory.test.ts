@@ -44,6 +44,22 @@ test('a request is listed with its operations while it runs, and keeps them when
   expect(finished?.entries).toMatchObject([{ name: 'retrieve', outcome: 'ok', spent: expect.any(Number) }])
 })
 
+test('a request that a fallback has answered is degraded, in its row and in the counts', () => {
+  const observatory = observe()
+  const told = new ToldRequest()
+  told.start('answer').end('degraded')
+  told.finish('ok')
+  const late = new ToldRequest()
+  late.start('answer').end('degraded')
+  late.finish('deadline_exceeded', 504)
+  const { requests, counts } = everything(observatory)
+  expect(requests.map(({ outcome }) => outcome)).toEqual(['deadline_exceeded', 'degraded'])
+  expect(counts.outcomes).toEqual([
+    { outcome: 'degraded', count: 1 },
+    { outcome: 'deadline_exceeded', count: 1 },
+  ])
+})
+
 test('operations stand after what they are part of, also where names have dots in them or parts are missing', () => {
   const observatory = observe()
   const told = new ToldRequest()

@@ -26,6 +26,8 @@ export interface LlmCall {
   readonly task: string | undefined
   readonly feature: string | undefined
   readonly tenant: string | undefined
+  /** Whether a stream was asked for: only streams have a first token. */
+  readonly streams?: boolean | undefined
   /** Which attempt of the same work it was, from 1. */
   readonly attempt: number
   readonly outcome: Outcome
@@ -48,6 +50,14 @@ export interface LlmCall {
   readonly timings: CallTimings
   /** Whether it was an SDK's own retry, and therefore refused. */
   readonly sdkRetry: boolean
+}
+
+const timesUp: ReadonlySet<Outcome> = new Set(['total_timeout', 'operation_timeout', 'deadline_exceeded'])
+
+/** Whether its time was up before its first token, by whichever limit. */
+export function isWithoutFirstToken({ outcome, streams = true, timings }: LlmCall): boolean {
+  if (outcome === 'first_token_timeout') return true
+  return streams && timings.firstToken === undefined && timesUp.has(outcome)
 }
 
 /** Whether its user left or stopped it: that is no failure. */

@@ -2,7 +2,7 @@ import { type Clock, systemClock } from '@timebudget/core'
 import { Latency } from '@timebudget/resilience'
 import { type LlmAnswered, llmAnswered } from './answer-events.ts'
 import { llmCallFinished } from './call-events.ts'
-import { isAbandoned, type LlmCall } from './call-record.ts'
+import { isAbandoned, isWithoutFirstToken, type LlmCall } from './call-record.ts'
 
 /** How an application's answers by models are doing. Shares are 0 to 1, and absent where nothing was counted yet. */
 export interface LlmFigures {
@@ -20,11 +20,14 @@ export interface LlmFigures {
   readonly partialShare: number | undefined
   /** Calls to models, but those whose user left. */
   readonly calls: number
-  /** Of the calls: without a first token in time. */
+  /** Of the calls: streams whose time, by whichever limit, was up before their first token. */
   readonly firstTokenTimeoutRate: number | undefined
   /** Of the calls: fallen silent after their beginning. */
   readonly stallRate: number | undefined
-  /** Milliseconds to the first token, of 95 in 100 calls of the last minute; those that were cut off count as longer. */
+  /**
+   * Milliseconds to the first token, of 95 in 100 streams of the last minute; those that were cut off before it count as
+   * longer. Absent while there are few, or none has got any.
+   */
   readonly firstTokenP95: number | undefined
   /** By currency: what the questions' calls cost for each that came to a complete answer. */
   readonly costPerSuccess: Readonly<Record<string, number>>
@@ -84,16 +87,24 @@ export class Figures {
   }
 
   /** Counts one call to a model; `watch()` does it by itself. */
-  addCall({ outcome, timings, sdkRetry }: LlmCall): void {
+  addCall(call: LlmCall): void {
+    const { outcome, streams = true, timings, sdkRetry } = call
     // neither was made
     if (sdkRetry || outcome === 'short_circuited') return
     const { firstToken, total } = timings
     if (firstToken !== undefined) this.#firstToken.record(firstToken)
-    else if (outcome !== 'ok' && outcome !== 'upstream_error') this.#firstToken.record(total, { cut: true })
+    else if (streams && outcome !== 'ok' && outcome !== 'upstream_error')
+      this.#firstToken.record(total, { cut: true })
     if (isAbandoned(outcome)) return
     this.#calls += 1
-    if (outcome === 'first_token_timeout') this.#firstTokenTimeouts += 1
+    if (isWithoutFirstToken(call)) this.#firstTokenTimeouts += 1
     if (outcome === 'stream_stalled') this.#stalls += 1
+  }
+
+  #firstTokenP95(): number | undefined {
+    const longest = this.#firstToken.quantile(0.95)
+    // of calls that were all cut off it is known how long they waited, and no time of any first token
+    return longest !== undefined && (this.#firstToken.chance(longest) ?? 0) > 0 ? longest : undefined
   }
 
   /** What has been counted up to now. */
@@ -110,7 +121,7 @@ export class Figures {
       calls: this.#calls,
       firstTokenTimeoutRate: share(this.#firstTokenTimeouts, this.#calls),
       stallRate: share(this.#stalls, this.#calls),
-      firstTokenP95: this.#firstToken.quantile(0.95),
+      firstTokenP95: this.#firstTokenP95(),
       costPerSuccess: Object.fromEntries(
         perSuccess.map(([currency, amount]) => [currency, amount / successes]),
       ),

@@ -266,7 +266,7 @@ export class ModelCall implements ConnectWatcher {
 
   #record({ outcome, error, complete }: CallEnding): LlmCall {
     const { operation, task, feature, tenant, attempt, sdkRetry } = this.#opening
-    const { provider, model, url, promptLength } = this.asked
+    const { provider, model, url, streams, promptLength } = this.asked
     const { contentChunks, textLength, error: providerError } = this.tally
     const isOpenOne = this.#wasSent() && this.#connection === 'unknown' && this.#opening.watchesConnections
     return {
@@ -277,6 +277,7 @@ export class ModelCall implements ConnectWatcher {
       task,
       feature,
       tenant,
+      streams,
       attempt: this.#deadline?.attempt ?? attempt,
       outcome,
       error,

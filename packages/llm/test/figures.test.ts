@@ -70,6 +70,19 @@ test('calls that were cut off before their first token make its P95 longer', () 
   expect(p95 === undefined || p95 >= 178).toBe(true)
 })
 
+test('calls whose time was up before any token are first-token timeouts, by whichever limit, and no time of a token', () => {
+  const figures = new Figures()
+  const cut = { timings: { total: 1_340 } }
+  for (let call = 0; call < 30; call += 1) {
+    figures.addCall(callOf({ ...cut, outcome: 'operation_timeout', streams: true }))
+    figures.addCall(callOf({ ...cut, outcome: 'deadline_exceeded', streams: true }))
+    figures.addCall(callOf({ ...cut, outcome: 'total_timeout', streams: false }))
+    figures.addCall(callOf({ ...cut, outcome: 'client_closed', streams: true }))
+  }
+  expect(figures.current()).toMatchObject({ calls: 90, firstTokenTimeoutRate: 60 / 90 })
+  expect(figures.current().firstTokenP95).toBeUndefined()
+})
+
 test('what failed questions cost is part of the cost of the successful ones', () => {
   const figures = new Figures()
   const cost = { amount: 1, currency: 'USD', estimated: false }

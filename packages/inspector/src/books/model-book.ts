@@ -13,6 +13,14 @@ const mostCurrencies = 8
 /** A user who left is no failure, and no success. */
 const abandoned: ReadonlySet<Outcome> = new Set(['client_closed', 'cancelled'])
 
+const timesUp: ReadonlySet<Outcome> = new Set(['total_timeout', 'operation_timeout', 'deadline_exceeded'])
+
+/** Whether its time was up before its first token, by whichever limit; only streams have one. */
+function isWithoutFirstToken({ outcome, streams = true, timings }: FinishedCall): boolean {
+  if (outcome === 'first_token_timeout') return true
+  return streams && timings.firstToken === undefined && timesUp.has(outcome)
+}
+
 class ModelSum {
   readonly provider: string
   readonly model: string
@@ -40,7 +48,7 @@ export class ModelBook {
   #main = 0
   #degraded = 0
   #answers = 0
-  #laterAnswers = 0
+  #degradedAnswers = 0
   #partial = 0
   #calls = 0
   #firstTokenTimeouts = 0
@@ -55,7 +63,7 @@ export class ModelBook {
     this.#questions += 1
     if (answer === undefined) return
     this.#answers += 1
-    if (answer.degraded) this.#laterAnswers += 1
+    if (answer.degraded) this.#degradedAnswers += 1
     if (!answer.complete) this.#partial += 1
     else if (answer.degraded) this.#degraded += 1
     else this.#main += 1
@@ -70,16 +78,16 @@ export class ModelBook {
     sum.calls += 1
     sum.inputTokens += usage.inputTokens ?? 0
     sum.outputTokens += usage.outputTokens ?? 0
-    // one that was cut off before its first token would have taken longer still
-    const isCut = outcome !== 'ok' && outcome !== 'upstream_error'
-    const firstToken = timings.firstToken ?? (isCut ? timings.total : undefined)
+    const hasNone = isWithoutFirstToken(call)
+    // one that was cut off before its first token might have waited for ever
+    const firstToken = timings.firstToken ?? (hasNone ? Infinity : undefined)
     if (firstToken !== undefined) {
       sum.firstTokens.add(firstToken)
       this.#firstTokens.add(firstToken)
     }
     if (abandoned.has(outcome)) return
     this.#calls += 1
-    if (outcome === 'first_token_timeout') this.#firstTokenTimeouts += 1
+    if (hasNone) this.#firstTokenTimeouts += 1
     if (outcome === 'stream_stalled') this.#stalls += 1
   }
 
@@ -91,7 +99,7 @@ export class ModelBook {
       abandoned: this.#abandoned,
       mainSuccess: share(this.#main, this.#questions),
       degradedSuccess: share(this.#degraded, this.#questions),
-      degradedShare: share(this.#laterAnswers, this.#answers),
+      degradedShare: share(this.#degradedAnswers, this.#answers),
       partialShare: share(this.#partial, this.#answers),
       calls: this.#calls,
       firstTokenTimeoutRate: share(this.#firstTokenTimeouts, this.#calls),

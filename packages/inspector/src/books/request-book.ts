@@ -71,16 +71,15 @@ export class RequestBook {
 
   /** Returns the entries of the request, once; none of those that are hidden. */
   finish(finished: RequestFinished): readonly LedgerEntry[] {
-    const { request, deadline, outcome } = finished
+    const { request, deadline } = finished
     if (this.#hidden.has(request)) return []
     const record = this.#running.get(request) ?? this.#record(finished)
     this.#leave(request)
-    record.finish(finished, this.#codeOf)
+    this.#outcomes.add(record.finish(finished, this.#codeOf))
     this.#touch(record)
     this.#finished.push(record)
     if (this.#finished.length > this.#most) this.#finished.shift()
     this.#finishedCount += 1
-    this.#outcomes.add(outcome)
     return deadline.ledger.entries
   }
 

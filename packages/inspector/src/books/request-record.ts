@@ -1,4 +1,11 @@
-import type { Deadline, LedgerEntry, Ledger, RequestFinished, RequestStarted } from '@timebudget/core'
+import type {
+  Deadline,
+  LedgerEntry,
+  Ledger,
+  Outcome,
+  RequestFinished,
+  RequestStarted,
+} from '@timebudget/core'
 import { deadlineOf } from '@timebudget/core/server'
 import { cleanText } from '../clean-text.ts'
 import type { BarView, EntryView, RequestView, WholeRequest } from '../snapshot.ts'
@@ -66,14 +73,16 @@ export class RequestRecord {
     return hasGrown
   }
 
+  /** Returns how it ended: one that was answered in time, but by a fallback, was `degraded`. */
   finish(
     { deadline, source, elapsed, budget, outcome, overrun, status, goneBy }: RequestFinished,
     codeOf: CodeOf,
-  ): void {
+  ): Outcome {
+    const ended = outcome === 'ok' && isDegraded(deadline.ledger) ? 'degraded' : outcome
     this.#source = source
     this.#budget = { budget: tenths(deadline.budget), deadlineAt: tenths(budget) }
     this.#end = {
-      outcome,
+      outcome: ended,
       elapsed: roundToTenths(elapsed),
       overrun: roundToTenths(overrun),
       status: status ?? null,
@@ -81,6 +90,7 @@ export class RequestRecord {
     }
     this.#live = undefined
     this.copy(deadline.ledger, codeOf)
+    return ended
   }
 
   /** Takes over what the ledger of a request that has ended says by now. */
@@ -117,6 +127,11 @@ function barsOf(entries: readonly EntryView[]): BarView[] {
   return entries
     .slice(0, mostBars)
     .map(({ start, spent, depth, outcome }) => [start, spent, Math.min(depth, 2), outcome])
+}
+
+/** Whether a part of it, here or at a peer's, was answered by something else than what should have answered. */
+function isDegraded({ entries }: Ledger): boolean {
+  return entries.some(({ outcome }) => outcome === 'degraded')
 }
 
 function droppedOf({ dropped, entries }: Ledger): number {

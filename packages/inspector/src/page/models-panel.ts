@@ -33,9 +33,13 @@ export function renderModels({ models }: Snapshot): void {
 function fourFigures(models: ModelFigures): HTMLElement[] {
   const [cost] = models.costs
   return [
-    figure('First-token timeouts', percent(models.firstTokenTimeoutRate), `of ${count(models.calls)} calls`),
+    figure(
+      'First-token timeouts',
+      percent(models.firstTokenTimeoutRate),
+      `of ${count(models.calls)} calls: time was up before it`,
+    ),
     figure('Stalls', percent(models.stallRate), 'fell silent after their beginning'),
-    figure('Degraded', percent(models.degradedShare), 'of the answers: by a later rung'),
+    figure('Degraded', percent(models.degradedShare), 'of the answers: by a later rung, or cut off'),
     figure(
       'Cost per success',
       cost === undefined ? '–' : money(cost.perSuccess, cost.currency),
