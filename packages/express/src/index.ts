@@ -7,6 +7,7 @@ import {
   resolveServerOptions,
   type ServerOptions,
 } from '@timebudget/core/server'
+import { keepAsTables } from './property-table.ts'
 
 export type { ServerOptions }
 
@@ -44,6 +45,7 @@ export type DeadlineErrorHandler = (
 export function deadline(options?: ServerOptions): DeadlineMiddleware {
   const resolved = resolveServerOptions(options)
   return function deadlineMiddleware(request, response, next) {
+    if (openRequestOf(request) === undefined) keepAsTables(request, response)
     const open = openRequest(request, response, resolved)
     if (open === undefined) return next()
     request.deadline = open.deadline
