@@ -73,7 +73,10 @@ export function resolveClientOptions<Call>(
     floor,
     nameOf: typeof operation === 'function' ? operation : () => operation,
     requireDeadline: options.requireDeadline === true,
-    propagatesTo: hostTest(options.propagateTo ?? true, 'propagateTo'),
+    propagatesTo:
+      (options.propagateTo ?? true) === true
+        ? everyHost
+        : hostTest(options.propagateTo ?? true, 'propagateTo'),
     trusts: hostTest(options.trust ?? isPrivateHost, 'trust'),
     emit: [...emit],
     headerNames: new Set([attemptHeader, ...emit.map((name) => codecs[name].header)]),
@@ -135,24 +138,35 @@ export function startCall<Call>(
 
 type Emitting = Pick<ResolvedClientOptions<never>, 'propagatesTo' | 'emit'>
 
+/** Where a call goes: its URL is read only by those who ask, since to parse one costs as much as to write the headers. */
+export interface Destination {
+  readonly url: URL
+}
+
 /** The headers for one attempt to one host, computed now; empty for hosts that get none. Whoever listens is told. */
 export function headersFor(url: URL, deadline: Deadline, options: Emitting): Record<string, string> {
-  tellOfSending(url, deadline, options)
-  return headersNow(url, deadline, options)
+  tellOfSending({ url }, deadline, options)
+  return headersNow({ url }, deadline, options)
 }
 
 /** As `headersFor`, for a call that has been told of. */
-export function headersNow(url: URL, deadline: Deadline, options: Emitting): Record<string, string> {
-  if (!options.propagatesTo(url)) return {}
+export function headersNow(to: Destination, deadline: Deadline, options: Emitting): Record<string, string> {
+  if (!isSentTo(to, options)) return {}
   const headers = encodeDeadline(deadline, options.emit)
   // spread only where there is something: on Node 20 that costs more than all the rest
   return deadline.attempt > 1 ? { ...headers, ...encodeAttempt(deadline.attempt) } : headers
 }
 
 /** Tells whoever listens whether a call carries its deadline. */
-export function tellOfSending(url: URL, deadline: Deadline, { propagatesTo }: Emitting): void {
-  deadlineSent.publish(() => ({ deadline, host: url.host, sent: propagatesTo(url) }))
+export function tellOfSending(to: Destination, deadline: Deadline, options: Emitting): void {
+  deadlineSent.publish(() => ({ deadline, host: to.url.host, sent: isSentTo(to, options) }))
 }
+
+function isSentTo(to: Destination, { propagatesTo }: Emitting): boolean {
+  return propagatesTo === everyHost || propagatesTo(to.url)
+}
+
+const everyHost: HostTest = () => true
 
 /** What a peer says, in its response's headers, about the time it was given. */
 export interface PeerAnswer {

@@ -1,6 +1,6 @@
 import { CancelledError, isAtTheEdge, type Outcome, type RunningOperation } from '@timebudget/core'
 import { failureOf, isOutOfTime } from './failure.ts'
-import type { PeerAnswer } from './outgoing.ts'
+import type { Destination, PeerAnswer } from './outgoing.ts'
 
 /** How undici is told to end a call. */
 export type Abort = (reason?: Error) => void
@@ -9,9 +9,9 @@ type Tell = (reason: Error) => void
 /** Says how a call ends for us that was answered so. */
 export type AnswerReader = (answer: PeerAnswer) => Outcome
 
-/** What tells where one attempt goes. */
-export interface Attempt {
-  readonly origin?: string | URL | undefined
+/** One attempt of a call, and where it goes. */
+export interface Attempt extends Destination {
+  readonly origin: string | URL | undefined
   readonly path: string
 }
 
@@ -25,21 +25,17 @@ export class GuardedCall {
   #stop: Tell = ignore
   #tell: Tell = ignore
   /** The attempt that is on. */
-  asked: Attempt
-  /** Where it goes. */
-  sentTo: URL
+  attempt: Attempt
   /** Why nothing more is let through, although undici may still be at it; whatever it begins is aborted. */
   closedBy: { readonly reason: Error } | undefined
 
   constructor(call: {
     readonly running: RunningOperation
-    readonly asked: Attempt
-    readonly sentTo: URL
+    readonly attempt: Attempt
     readonly readAnswer: AnswerReader
   }) {
     this.running = call.running
-    this.asked = call.asked
-    this.sentTo = call.sentTo
+    this.attempt = call.attempt
     this.#readAnswer = call.readAnswer
   }
 
@@ -58,12 +54,7 @@ export class GuardedCall {
   /** A peer that gives up right before our deadline is held back: the deadline, any moment now, is the answer. */
   answered(status: number, header: (name: string) => string | undefined): void {
     if (status < 200) return
-    this.#outcome = this.#readAnswer({
-      url: this.sentTo,
-      status,
-      serverTiming: header('server-timing'),
-      deadlineOutcome: header('x-deadline-outcome'),
-    })
+    this.#outcome = this.#readAnswer(new AttemptAnswer(this.attempt, status, header))
     const { deadline } = this.running
     if (deadline.expired) this.#cutOff(this.running.end(this.#outcome))
     else this.#isHeld = isOutOfTime(this.#outcome) && isAtTheEdge(deadline)
@@ -105,6 +96,25 @@ export class GuardedCall {
       this.closedBy = { reason: failure as Error }
       this.#tell(failure as Error)
     })
+  }
+}
+
+/** A peer's answer to one attempt. */
+class AttemptAnswer implements PeerAnswer {
+  readonly status: number
+  readonly serverTiming: string | undefined
+  readonly deadlineOutcome: string | undefined
+  readonly #attempt: Attempt
+
+  constructor(attempt: Attempt, status: number, header: (name: string) => string | undefined) {
+    this.status = status
+    this.serverTiming = header('server-timing')
+    this.deadlineOutcome = header('x-deadline-outcome')
+    this.#attempt = attempt
+  }
+
+  get url(): URL {
+    return this.#attempt.url
   }
 }
 

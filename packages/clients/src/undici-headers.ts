@@ -14,26 +14,44 @@ export interface Stamping {
  * The same headers, as a record with the stamps of this moment; undici, which iterates over them only once a connection
  * is free, gets those of that moment. A call that waited in a pool's queue thus carries what is left after the wait.
  */
-export function stampedHeaders(headers: Headers | undefined, { stamp, replaced }: Stamping): Headers {
+export function stampedHeaders(headers: Headers | undefined, stamping: Stamping): StampedHeaders | undefined {
   const pairs = headerPairs(headers)
-  if (pairs === undefined) return headers ?? null // undici says what is wrong with them
-  const record: Record<string, string | string[]> = Object.create(null)
-  for (const [name, value] of pairs) {
-    if (value === undefined || value === null || replaced.has(name.toLowerCase())) continue
-    const present = record[name]
-    record[name] = present === undefined ? value : [present, value].flat()
-  }
-  Object.assign(record, stamp())
-  // not enumerable, so that interceptors which copy the record get a plain one
-  return Object.defineProperty(record, Symbol.iterator, {
-    value(): Iterator<[string, string | string[]]> {
-      const now: Array<[string, string | string[]]> = []
-      for (const pair of Object.entries(record)) if (!replaced.has(pair[0].toLowerCase())) now.push(pair)
-      now.push(...Object.entries(stamp()))
-      return now.values()
-    },
-  })
+  return pairs === undefined ? undefined : new StampedHeaders(pairs, stamping)
 }
+
+/** Interceptors that copy the record get a plain one, with nothing in it but headers. */
+export class StampedHeaders {
+  [name: string]: string | string[]
+  readonly #stamping: Stamping
+  #isFresh = true
+
+  constructor(pairs: Pairs, stamping: Stamping) {
+    this.#stamping = stamping
+    for (const [name, value] of pairs) {
+      if (value === undefined || value === null || stamping.replaced.has(name.toLowerCase())) continue
+      const present = this[name]
+      this[name] = present === undefined ? value : [present, value].flat()
+    }
+    const stamps = stamping.stamp()
+    for (const name in stamps) this[name] = stamps[name] ?? ''
+  }
+
+  /** From now on the stamps must be written anew. */
+  static grownOld(headers: StampedHeaders): void {
+    headers.#isFresh = false
+  }
+
+  [Symbol.iterator](): Iterator<[string, string | string[]]> {
+    const written = Object.entries<string | string[]>(this)
+    if (this.#isFresh) return written.values()
+    const { stamp, replaced } = this.#stamping
+    const kept = written.filter(([name]) => !replaced.has(name.toLowerCase()))
+    return [...kept, ...Object.entries(stamp())].values()
+  }
+}
+// a header may be called `constructor` or `__proto__`
+Reflect.deleteProperty(StampedHeaders.prototype, 'constructor')
+Object.setPrototypeOf(StampedHeaders.prototype, null)
 
 type Pairs = Iterable<readonly [string, string | string[] | undefined | null]>
 

@@ -12,9 +12,10 @@ import {
   startCall,
   tellOfSending,
 } from './outgoing.ts'
-import { type Attempt, GuardedCall } from './undici-call.ts'
+import { UndiciAttempt } from './undici-attempt.ts'
+import { GuardedCall } from './undici-call.ts'
 import { guardHandler } from './undici-handlers.ts'
-import { stampedHeaders } from './undici-headers.ts'
+import { StampedHeaders, stampedHeaders } from './undici-headers.ts'
 
 export type { ClientOptions }
 
@@ -37,7 +38,7 @@ export type Interceptor = (dispatch: Dispatcher.Dispatch) => Dispatcher.Dispatch
 
 /** Travels with the options of a dispatch through the interceptors inside ours, whatever async context they run in. */
 const callKey: unique symbol = Symbol('timebudget.call')
-type StampedOptions = Dispatcher.DispatchOptions & { readonly [callKey]?: GuardedCall }
+type FoundOptions = Dispatcher.DispatchOptions & { readonly [callKey]?: GuardedCall }
 
 /**
  * Puts every call of an undici dispatcher under the ambient deadline of whoever makes it.
@@ -55,20 +56,22 @@ export function deadlineInterceptor({
   const resolved = resolveClientOptions(options, 'undici')
   noteInstrumentation()
   return function interceptWithDeadline(dispatch) {
+    const stamp = stamping(dispatch, resolved)
     const attempt = inside.reduce(
       (inner, interceptor) => interceptor(inner),
-      stamping(dispatch, resolved, origin),
+      findingCall(dispatch, stamp, origin),
     )
     return function dispatchUnderDeadline(call, handler) {
       const deadline = currentDeadline()
       if (!isBounded({ deadline }, resolved) || isGoverned()) return attempt(call, handler)
       const running = startCall(resolved, call, { deadline })
       try {
-        const sentTo = urlOf(call, origin)
         const readAnswer = (answer: PeerAnswer): Outcome => outcomeOfAnswer(answer, running, resolved)
-        const guarded = new GuardedCall({ running, asked: askedOf(call), sentTo, readAnswer })
-        const stamped: StampedOptions = { ...call, [callKey]: guarded }
-        return running.within(() => attempt(stamped, guardHandler(handler, guarded)))
+        const guarded = new GuardedCall({ running, attempt: new UndiciAttempt(call, origin), readAnswer })
+        const guard = guardHandler(handler, guarded)
+        if (inside.length === 0) return running.within(() => stamp(call, guard, guarded))
+        const found: FoundOptions = { ...call, [callKey]: guarded }
+        return running.within(() => attempt(found, guard))
       } catch (error) {
         throw running.fail(error)
       }
@@ -76,51 +79,46 @@ export function deadlineInterceptor({
   }
 }
 
+type Stamp = (
+  call: Dispatcher.DispatchOptions,
+  handler: Dispatcher.DispatchHandler,
+  guarded: GuardedCall,
+) => boolean
+
 /** Innermost: writes what is left at this attempt, in place of what the attempt before it wrote. */
-function stamping(
+function stamping(dispatch: Dispatcher.Dispatch, resolved: ResolvedClientOptions<UndiciCall>): Stamp {
+  return function dispatchStamped(call, handler, { attempt, running: { deadline } }) {
+    tellOfSending(attempt, deadline, resolved)
+    const headers = stampedHeaders(call.headers, {
+      stamp: () => headersNow(attempt, deadline, resolved),
+      replaced: resolved.headerNames,
+    })
+    if (headers === undefined) return dispatch(call, handler) // undici says what is wrong with them
+    try {
+      return dispatch({ ...call, headers }, handler)
+    } finally {
+      StampedHeaders.grownOld(headers)
+    }
+  }
+}
+
+/** Behind the interceptors that repeat calls: which call an attempt is of. */
+function findingCall(
   dispatch: Dispatcher.Dispatch,
-  resolved: ResolvedClientOptions<UndiciCall>,
+  stamp: Stamp,
   origin: string | URL | undefined,
 ): Dispatcher.Dispatch {
-  return function dispatchStamped(call: StampedOptions, handler) {
+  return function dispatchFound(call: FoundOptions, handler) {
     const guarded = call[callKey]
     if (guarded === undefined) return dispatch(call, handler)
     // an interceptor that repeats calls may not have noticed the end
     if (guarded.closedBy !== undefined) throw guarded.closedBy.reason
-    // only an interceptor may have sent it elsewhere; to read a URL costs as much as to write the headers
-    if (call.path !== guarded.asked.path || call.origin !== guarded.asked.origin) {
-      guarded.asked = askedOf(call)
-      guarded.sentTo = urlOf(call, origin)
-    }
-    const url = guarded.sentTo
-    const { deadline } = guarded.running
-    tellOfSending(url, deadline, resolved)
-    const stamp = (): Record<string, string> => headersNow(url, deadline, resolved)
-    const headers = stampedHeaders(call.headers, { stamp, replaced: resolved.headerNames })
-    return dispatch({ ...call, headers }, handler)
+    // only an interceptor may have sent it elsewhere
+    if (call.path !== guarded.attempt.path || call.origin !== guarded.attempt.origin)
+      guarded.attempt = new UndiciAttempt(call, origin)
+    return stamp(call, handler, guarded)
   }
 }
-
-/** A copy: undici's redirects change the options of the call that they repeat. */
-function askedOf({ origin, path }: UndiciCall): Attempt {
-  return { origin: origin ?? undefined, path }
-}
-
-/**
- * Where a call goes. Put together, not resolved: a path such as `//host` is a path. Of a call that names no origin, where
- * none was given for such, no host rule knows anything.
- */
-function urlOf({ origin, path }: UndiciCall, usual: string | URL = 'http://unknown.invalid'): URL {
-  const asked = origin ?? usual
-  if (typeof asked === 'string' && path.startsWith('/') && bareOrigin.test(asked))
-    return new URL(asked + path)
-  const base = new URL(asked)
-  // a CONNECT names a host and a port there, a proxy's client a URL
-  return path.startsWith('/') ? new URL(`${base.origin}${path}`) : base
-}
-
-/** Nothing but a scheme, a host and a port, as nearly all are written. */
-const bareOrigin = /^https?:\/\/[a-z\d.:-]+$/
 
 /** Where undici, and Node's global fetch with it, keeps the dispatcher of calls that name none. */
 const globalDispatcherKeys = [
