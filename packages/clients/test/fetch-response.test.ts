@@ -1,8 +1,9 @@
-import { getEventListeners, once } from 'node:events'
+import { getEventListeners } from 'node:events'
 import { gzipSync } from 'node:zlib'
 import { expect, test } from 'vitest'
 import { Agent, Request as Request7, fetch as fetch7, setGlobalDispatcher, getGlobalDispatcher } from 'undici'
-import { slowUpstream } from '@timebudget/core/testing'
+import type { Deadline } from '@timebudget/core'
+import { ManualClock, slowUpstream } from '@timebudget/core/testing'
 import { type Fetch, fetch, wrapFetch } from '../src/fetch.ts'
 import { causesOf, codesOf, failureOf, onlyEntry, pause, underDeadline, until } from './support/calls.ts'
 import { through } from './support/fetches.ts'
@@ -333,12 +334,14 @@ test('an answer that comes late, while the process was busy, does not count', as
 
 test('a body that nobody reads is closed at the deadline', async () => {
   await using upstream = await slowUpstream({ startsAtOnce: true })
-  await underDeadline(100, async (deadline) => {
+  const clock = new ManualClock()
+  const keepsToIt = async (deadline: Deadline): Promise<void> => {
     await fetch(upstream.url)
-    await once(deadline.signal, 'abort')
+    clock.advance(100)
     expect(await (await upstream.nextRequest()).abandoned).toBe(true)
     await until(() => onlyEntry(deadline).outcome === 'deadline_exceeded')
-  })
+  }
+  await underDeadline(100, keepsToIt, { clock })
 })
 
 test("an error's body that nobody reads holds neither the operation nor the connection, unless it is a large one", async () => {
