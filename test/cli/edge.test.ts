@@ -84,11 +84,8 @@ function unjudgedBut(others: object): object {
   return { ...unjudged, ...others }
 }
 
-test('a service that always runs out of time, but refuses an expired deadline at once, reads it', async () => {
-  const url = await serviceWith('koa', (signal) => wait(30_000, {}, { signal }), {
-    default: '300ms',
-    max: '1s',
-  })
+test('a service that is too slow for its own default, but refuses an expired deadline at once, reads it', async () => {
+  const url = await serviceWith('koa', (signal) => wait(500, {}, { signal }), { default: '300ms' })
   const { exitCode, states } = await examine(url)
   expect(states).toMatchObject({
     reads: 'holds',
@@ -131,4 +128,17 @@ test('probe names what lets an edge tell of its work', async () => {
   ])
   expect(told.printed).toMatch(/^ {4}search /m)
   expect(told.printed).not.toContain('Server-Timing')
+})
+
+test('a service that always runs out of time, and takes what it cannot read for expired, fails', async () => {
+  const url = await serve((request, response) => {
+    const { 'x-request-timeout-ms': relative, 'x-request-deadline': absolute } = request.headers
+    const asked = relative === undefined ? Number(absolute ?? Infinity) - Date.now() : Number(relative) || 0
+    const expire = (): void =>
+      void response.writeHead(504, { 'x-deadline-outcome': 'deadline_exceeded' }).end()
+    setTimeout(expire, Math.max(0, Math.min(300, asked)))
+  })
+  const { states, seen } = await examine(url)
+  expect(states).toMatchObject({ reads: 'holds', malformed: 'fails' })
+  expect(seen['malformed']).toContain('x-request-timeout-ms: soon gets 504 deadline_exceeded')
 })
