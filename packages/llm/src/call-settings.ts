@@ -1,4 +1,5 @@
 import { AsyncLocalStorage } from 'node:async_hooks'
+import { refuseUnknownOptions } from '@timebudget/core'
 import type { LlmCall } from './call-record.ts'
 import type { ProfileChoice } from './profiles.ts'
 
@@ -16,8 +17,21 @@ export interface CallSettings {
 
 const storage = new AsyncLocalStorage<CallSettings>()
 
-/** Runs work whose calls to models get these settings, before those that their `governedFetch` was made with. */
+const settingNames = [
+  'profile',
+  'task',
+  'feature',
+  'tenant',
+  'idempotencyKey',
+  'onCall',
+] as const satisfies (keyof CallSettings)[]
+
+/**
+ * Runs work whose calls to models get these settings, before those that their `governedFetch` was made with.
+ * @throws TypeError that names the setting which does not exist.
+ */
 export function withCallSettings<T>(settings: CallSettings, work: () => T): T {
+  refuseUnknownOptions(settings, settingNames, 'settings')
   const outer = storage.getStore()
   return storage.run(outer === undefined ? settings : within(outer, settings), work)
 }

@@ -1,4 +1,4 @@
-import { type Clock, type OverloadedError, systemClock } from '@timebudget/core'
+import { type Clock, type OverloadedError, refuseUnknownOptions, systemClock } from '@timebudget/core'
 import { LRUCache } from 'lru-cache'
 import { llmCallFinished } from './call-events.ts'
 import { isAbandoned, type LlmCall } from './call-record.ts'
@@ -47,6 +47,8 @@ export interface TaskCost {
   readonly costPerSuccess: number | undefined
 }
 
+const optionNames = ['prices', 'currency', 'budgets', 'clock'] as const satisfies (keyof CostMeterOptions)[]
+
 type Writable<T> = { -readonly [K in keyof T]: T[K] }
 
 /** Rows kept, and tasks; feature and tenant may come from outside. */
@@ -72,8 +74,10 @@ export class CostMeter implements CostBook {
   /** A call may be told by its fetch, by its ladder and by `watch`: it is counted once. */
   readonly #counted = new WeakSet<LlmCall>()
 
-  /** @throws TypeError that names the price or budget which cannot be read. */
-  constructor({ prices, currency = 'USD', budgets = {}, clock = systemClock }: CostMeterOptions) {
+  /** @throws TypeError that names the option, the price or the budget which does not exist or cannot be read. */
+  constructor(options: CostMeterOptions) {
+    refuseUnknownOptions(options, optionNames)
+    const { prices, currency = 'USD', budgets = {}, clock = systemClock } = options
     checkPrices(prices)
     this.currency = currency
     this.#prices = prices

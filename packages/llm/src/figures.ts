@@ -1,4 +1,4 @@
-import { type Clock, systemClock } from '@timebudget/core'
+import { type Clock, refuseUnknownOptions, systemClock } from '@timebudget/core'
 import { Latency } from '@timebudget/resilience'
 import { type LlmAnswered, llmAnswered } from './answer-events.ts'
 import { llmCallFinished } from './call-events.ts'
@@ -54,7 +54,10 @@ export class Figures {
   #firstTokenTimeouts = 0
   #stalls = 0
 
-  constructor({ clock = systemClock }: { readonly clock?: Clock | undefined } = {}) {
+  /** @throws TypeError that names the option which does not exist. */
+  constructor(options: { readonly clock?: Clock | undefined } = {}) {
+    refuseUnknownOptions(options, ['clock'])
+    const { clock = systemClock } = options
     this.#firstToken = new Latency({ clock })
   }
 

@@ -1,5 +1,5 @@
 import { type Fetch, wrapFetch } from '@timebudget/clients/fetch'
-import { type Clock, currentDeadline, type Floor, systemClock } from '@timebudget/core'
+import { type Clock, currentDeadline, type Floor, refuseUnknownOptions, systemClock } from '@timebudget/core'
 import { type Asked, readAsked } from './asked.ts'
 import type { LlmCall } from './call-record.ts'
 import { type CallSettings, currentCallSettings } from './call-settings.ts'
@@ -45,7 +45,7 @@ export interface GovernedFetchOptions {
   readonly clock?: Clock | undefined
 }
 
-const optionNames: ReadonlySet<string> = new Set([
+const optionNames = [
   'profile',
   'profiles',
   'operation',
@@ -60,7 +60,7 @@ const optionNames: ReadonlySet<string> = new Set([
   'propagateTo',
   'trust',
   'clock',
-] satisfies ReadonlyArray<keyof GovernedFetchOptions>)
+] as const satisfies (keyof GovernedFetchOptions)[]
 
 /** Milliseconds for which an answer that is paid for anyhow is read on. */
 const drainLimit = 5_000
@@ -81,8 +81,7 @@ type CallInit = RequestInit & { [callKey]?: ModelCall }
  * @throws TypeError that names the option which cannot be read.
  */
 export function governedFetch(options: GovernedFetchOptions): Fetch {
-  for (const name of Object.keys(options))
-    if (!optionNames.has(name)) throw new TypeError(`${name}: governedFetch has no such option`)
+  refuseUnknownOptions(options, optionNames)
   const { profile, profiles = {}, operation = 'generate', clock = systemClock, floor } = options
   if (profile === undefined) throw new TypeError('profile: expected the name of one, a profile or a function')
   for (const name of Object.keys(profiles)) limitsFor(name, profiles, unknownCall)

@@ -9,6 +9,7 @@ import {
 import type { Answer } from './answer.ts'
 import { Climb } from './climb.ts'
 import type { CostBook } from './cost-book.ts'
+import { expectMethod } from './expected.ts'
 import { Reserves } from './reserves.ts'
 import type { Rung } from './rungs/rung.ts'
 
@@ -93,6 +94,8 @@ export interface ResolvedLadderOptions extends Pick<LadderOptions, 'feature' | '
  */
 export function ladder<Input>(rungs: readonly Rung<Input>[], options: LadderOptions = {}): Ladder<Input> {
   const resolved = resolveLadderOptions(options)
+  if (!Array.isArray(rungs)) throw new TypeError('rungs: expected an array')
+  for (const [index, rung] of rungs.entries()) expectMethod(rung, `rungs[${index}]`, 'open')
   if (rungs.length === 0) throw new TypeError('rungs: a ladder has at least one')
   const names = rungs.map(({ name }) => name)
   const twice = names.find((name, index) => names.indexOf(name) !== index)
@@ -100,16 +103,26 @@ export function ladder<Input>(rungs: readonly Rung<Input>[], options: LadderOpti
   const steps = { rungs, options: resolved, reserves: new Reserves(rungs, resolved) }
   return {
     async run(input, ask = {}) {
+      refuseUnknownOptions(ask, askNames, 'ask')
       const climb = new Climb(steps, { input, ask, shows: false })
       for await (const _ of climb.tokens());
       return climb.answer
     },
     stream(input, ask = {}) {
+      refuseUnknownOptions(ask, askNames, 'ask')
       const climb = new Climb(steps, { input, ask, shows: true })
       return { answer: climb.answer, [Symbol.asyncIterator]: () => climb.tokens() }
     },
   }
 }
+
+const askNames = [
+  'deadline',
+  'signal',
+  'feature',
+  'tenant',
+  'idempotencyKey',
+] as const satisfies (keyof Ask)[]
 
 const optionNames: { readonly [Name in keyof Required<LadderOptions>]: true } = {
   reserve: true,

@@ -1,3 +1,4 @@
+import { refuseUnknownOptions } from '@timebudget/core'
 import type { Usage } from './usage.ts'
 
 /** What a model costs, per million tokens. */
@@ -24,7 +25,11 @@ const million = 1_000_000
 
 /** @throws TypeError that names the price which is no price. */
 export function checkPrices(prices: Prices): void {
+  const given: unknown = prices
+  if (typeof given !== 'object' || given === null)
+    throw new TypeError("prices: expected a price by model, such as { 'gpt-5': { input: 1.25, output: 10 } }")
   for (const [model, price] of Object.entries(prices)) {
+    refuseUnknownOptions(price, ['input', 'output', 'cachedInput'], `prices['${model}']`)
     for (const kind of ['input', 'output', 'cachedInput'] as const) {
       const value = price[kind]
       if (value === undefined && kind === 'cachedInput') continue

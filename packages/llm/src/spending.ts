@@ -1,4 +1,10 @@
-import { type Clock, type Duration, OverloadedError, parseDuration } from '@timebudget/core'
+import {
+  type Clock,
+  type Duration,
+  OverloadedError,
+  parseDuration,
+  refuseUnknownOptions,
+} from '@timebudget/core'
 import { LRUCache } from 'lru-cache'
 
 /** The most that somebody may spend in any such length of time. */
@@ -28,7 +34,9 @@ export class Spending {
   constructor(limits: Readonly<Record<string, SpendingLimit>>, { clock }: { readonly clock: Clock }) {
     this.#clock = clock
     this.#limits = new Map(
-      Object.entries(limits).map(([tenant, { limit, per = '1d' }]) => {
+      Object.entries(limits).map(([tenant, spending]) => {
+        refuseUnknownOptions(spending, ['limit', 'per'], `budgets['${tenant}']`)
+        const { limit, per = '1d' } = spending
         if (!(limit >= 0)) throw new TypeError(`budgets['${tenant}'].limit: expected an amount, got ${limit}`)
         return [tenant, { limit, per: parseDuration(per, `budgets['${tenant}'].per`) }]
       }),

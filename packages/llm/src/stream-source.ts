@@ -15,9 +15,8 @@ export interface OpenSource<T> {
  * @throws TypeError if it is none.
  */
 export function openSource<T>(source: StreamSource<T>): OpenSource<T> {
+  assertSource(source)
   if (source instanceof ReadableStream) return openWebStream(source)
-  if (typeof source !== 'object' || source === null || !(Symbol.asyncIterator in source))
-    throw new TypeError('source: expected an AsyncIterable, a ReadableStream or a Readable')
   const iterator = (source as AsyncIterable<T>)[Symbol.asyncIterator]()
   return {
     next: () => iterator.next(),
@@ -27,6 +26,13 @@ export function openSource<T>(source: StreamSource<T>): OpenSource<T> {
       else swallow(() => iterator.return?.())
     },
   }
+}
+
+/** @throws TypeError if it is no stream. */
+export function assertSource<T>(source: StreamSource<T>): void {
+  if (source instanceof ReadableStream) return
+  if (typeof source !== 'object' || source === null || !(Symbol.asyncIterator in source))
+    throw new TypeError('source: expected an AsyncIterable, a ReadableStream or a Readable')
 }
 
 function openWebStream<T>(source: ReadableStream<T>): OpenSource<T> {

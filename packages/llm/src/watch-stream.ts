@@ -3,6 +3,7 @@ import {
   type Deadline,
   findTimeBudgetError,
   isAtTheEdge,
+  refuseUnknownOptions,
   type RunningOperation,
   startOperation,
   systemClock,
@@ -13,7 +14,7 @@ import { isContentItem, sizeOf } from './item-content.ts'
 import { limitError } from './limit-errors.ts'
 import { type Limits, limitsFor, type Profile } from './profiles.ts'
 import { StreamGovernor } from './stream-governor.ts'
-import { type OpenSource, openSource, type StreamSource } from './stream-source.ts'
+import { assertSource, type OpenSource, openSource, type StreamSource } from './stream-source.ts'
 
 /** How a stream is watched. */
 export interface WatchOptions<T> {
@@ -32,7 +33,7 @@ export interface WatchOptions<T> {
   readonly clock?: Clock | undefined
 }
 
-const optionNames: ReadonlySet<string> = new Set([
+const optionNames = [
   'isContent',
   'deadline',
   'signal',
@@ -40,7 +41,7 @@ const optionNames: ReadonlySet<string> = new Set([
   'profiles',
   'ahead',
   'clock',
-] satisfies ReadonlyArray<keyof WatchOptions<unknown>>)
+] as const satisfies (keyof WatchOptions<unknown>)[]
 
 const defaultAhead = 64
 
@@ -59,8 +60,8 @@ export function watchStream<T>(
   profile: string | Profile,
   options: WatchOptions<T> = {},
 ): AsyncIterableIterator<T> {
-  for (const name of Object.keys(options))
-    if (!optionNames.has(name)) throw new TypeError(`${name}: watchStream has no such option`)
+  assertSource(source)
+  refuseUnknownOptions(options, optionNames)
   const { ahead = defaultAhead, profiles = {} } = options
   if (!Number.isInteger(ahead) || ahead < 1)
     throw new TypeError('ahead: expected a whole number of at least 1')

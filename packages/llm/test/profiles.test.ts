@@ -52,7 +52,7 @@ describe('profiles', () => {
       { profile: 'chat', profiles: { slow: { ...profiles.chat, total: Number.NaN } } },
       /profiles\.slow\.total/,
     ],
-    [{ profile: 'chat', timeout: 5 }, /timeout: governedFetch has no such option/],
+    [{ profile: 'chat', timeout: 5 }, /timeout: no such option/],
     [{}, /profile: expected/],
     [{ profile: 'chat', fetch: 'fetch' }, /fetch: expected a function/],
     [{ profile: 'constructor' }, /none is called 'constructor'/],

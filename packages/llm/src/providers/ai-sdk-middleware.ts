@@ -1,4 +1,10 @@
-import { type Clock, type Deadline, findTimeBudgetError, UpstreamError } from '@timebudget/core'
+import {
+  type Clock,
+  type Deadline,
+  findTimeBudgetError,
+  refuseUnknownOptions,
+  UpstreamError,
+} from '@timebudget/core'
 import { currentCallSettings } from '../call-settings.ts'
 import { limitsFor, type Profile, type ProfileChoice } from '../profiles.ts'
 import { watchStream } from '../watch-stream.ts'
@@ -43,14 +49,14 @@ export interface AiSdkStreamCall<Params, Result> {
   readonly model: { readonly modelId: string; doStream(params: Params): PromiseLike<Result> }
 }
 
-const optionNames: ReadonlySet<string> = new Set([
+const optionNames = [
   'profile',
   'profiles',
   'operation',
   'task',
   'deadline',
   'clock',
-] satisfies ReadonlyArray<keyof AiSdkMiddlewareOptions>)
+] as const satisfies (keyof AiSdkMiddlewareOptions)[]
 
 /**
  * Puts any model of the AI SDK under the deadline and a profile's limits, whatever its provider does for a fetch. What a
@@ -63,8 +69,7 @@ const optionNames: ReadonlySet<string> = new Set([
  * @throws TypeError that names the option which cannot be read.
  */
 export function aiSdkMiddleware(options: AiSdkMiddlewareOptions): AiSdkMiddleware {
-  for (const name of Object.keys(options))
-    if (!optionNames.has(name)) throw new TypeError(`${name}: aiSdkMiddleware has no such option`)
+  refuseUnknownOptions(options, optionNames)
   const { profile, profiles = {}, operation = 'generate', deadline, clock } = options
   if (profile === undefined) throw new TypeError('profile: expected the name of one, a profile or a function')
   if (typeof profile !== 'function')

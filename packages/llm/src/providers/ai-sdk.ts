@@ -1,4 +1,5 @@
 import { UpstreamError } from '@timebudget/core'
+import { expectMethod } from '../expected.ts'
 import type { ModelEvent } from '../model-events.ts'
 import { countOf, errorIn, type JsonObject, objectOf, textOf } from '../protocols/json.ts'
 import type { Usage } from '../usage.ts'
@@ -26,6 +27,7 @@ export function aiSdk<Options extends object>(
   call: AiSdkCall<Options>,
   scope?: SourceScope,
 ): AsyncIterableIterator<ModelEvent> {
+  expectMethod(model, 'model', 'doStream')
   const answer = new AiSdkAnswer()
   return eventsOf(
     {

@@ -1,3 +1,4 @@
+import { expectMethod } from '../expected.ts'
 import type { ModelEvent } from '../model-events.ts'
 import { countOf, objectOf, textOf } from '../protocols/json.ts'
 import { readUsage } from '../protocols/anthropic.ts'
@@ -20,6 +21,7 @@ export function anthropicMessages<Params extends object>(
   params: Omit<Params, 'stream'>,
   scope?: SourceScope,
 ): AsyncIterableIterator<ModelEvent> {
+  expectMethod(client, 'client', 'messages.create')
   const asked = { ...params, stream: true } as unknown as Params & { readonly stream: true }
   const message = new Message()
   return eventsOf(

@@ -1,3 +1,4 @@
+import { expectMethod } from '../expected.ts'
 import type { ModelEvent } from '../model-events.ts'
 import { countOf, type JsonObject, listOf, objectOf, textOf } from '../protocols/json.ts'
 import type { Usage } from '../usage.ts'
@@ -25,6 +26,7 @@ export function langchainChat<Messages>(
   messages: Messages,
   scope?: SourceScope,
 ): AsyncIterableIterator<ModelEvent> {
+  expectMethod(model, 'model', 'stream')
   return eventsOf(
     {
       name: 'the answer',

@@ -1,3 +1,4 @@
+import { expectMethod } from '../expected.ts'
 import type { ModelEvent } from '../model-events.ts'
 import { countOf, listOf, objectOf, textOf } from '../protocols/json.ts'
 import { readUsage } from '../protocols/openai-chat.ts'
@@ -25,6 +26,7 @@ export function openaiChat<Params extends object>(
   params: Omit<Params, 'stream'>,
   scope?: SourceScope,
 ): AsyncIterableIterator<ModelEvent> {
+  expectMethod(client, 'client', 'chat.completions.create')
   const { stream_options: given } = objectOf(params)
   // without it the usage never comes; null is for endpoints that refuse it
   const options = given === null ? undefined : { include_usage: true, ...objectOf(given) }

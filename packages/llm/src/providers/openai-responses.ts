@@ -1,4 +1,5 @@
 import { UpstreamError } from '@timebudget/core'
+import { expectMethod } from '../expected.ts'
 import type { ModelEvent } from '../model-events.ts'
 import { countOf, errorIn, objectOf, textOf } from '../protocols/json.ts'
 import { readUsage } from '../protocols/openai-responses.ts'
@@ -20,6 +21,7 @@ export function openaiResponses<Params extends object>(
   params: Omit<Params, 'stream'>,
   scope?: SourceScope,
 ): AsyncIterableIterator<ModelEvent> {
+  expectMethod(client, 'client', 'responses.create')
   const asked = { ...params, stream: true } as unknown as Params & { readonly stream: true }
   return eventsOf(
     {

@@ -1,5 +1,13 @@
-import { type Clock, detach, type Duration, parseDuration, systemClock } from '@timebudget/core'
-import { type Rung, wholeText } from './rung.ts'
+import {
+  type Clock,
+  detach,
+  type Duration,
+  parseDuration,
+  refuseUnknownOptions,
+  systemClock,
+} from '@timebudget/core'
+import { expectFunction, expectMethod } from '../expected.ts'
+import { expectName, type Rung, wholeText } from './rung.ts'
 
 /** What of a cache is needed; bentocache's caches are such. */
 export interface AnswerCache {
@@ -42,6 +50,16 @@ export interface CachedOptions<Input> {
   readonly clock?: Clock | undefined
 }
 
+const optionNames = [
+  'key',
+  'maxAge',
+  'similar',
+  'threshold',
+  'name',
+  'reserve',
+  'clock',
+] as const satisfies (keyof CachedOptions<unknown>)[]
+
 /**
  * A rung that gives an earlier answer, if it is young and similar enough. Complete answers of models are kept for it.
  *
@@ -50,7 +68,14 @@ export interface CachedOptions<Input> {
  * @throws TypeError that names the option which cannot be read.
  */
 export function cached<Input>(cache: AnswerCache, options: CachedOptions<Input>): Rung<Input> {
+  expectMethod(cache, 'cache', 'get')
+  expectMethod(cache, 'cache', 'set')
+  refuseUnknownOptions(options, optionNames)
   const { key, similar, threshold = 0.9, name = 'cache', clock = systemClock } = options
+  expectFunction(key, 'key', '({ question }) => question')
+  expectName(name)
+  if (similar !== undefined)
+    expectFunction(similar, 'similar', '(input, { signal }) => nearest(input, signal)')
   const maxAge = parseDuration(options.maxAge ?? '1h', 'maxAge')
   const reserve = parseDuration(options.reserve ?? '100ms', 'reserve')
   if (!(threshold >= 0 && threshold <= 1)) throw new TypeError(`threshold: expected 0 to 1, got ${threshold}`)

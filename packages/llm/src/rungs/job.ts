@@ -1,5 +1,6 @@
-import { type Duration, parseDuration, UpstreamError } from '@timebudget/core'
-import { type Rung, wholeText } from './rung.ts'
+import { type Duration, parseDuration, refuseUnknownOptions, UpstreamError } from '@timebudget/core'
+import { expectFunction, expectMethod } from '../expected.ts'
+import { expectName, type Rung, wholeText } from './rung.ts'
 
 /** What of BullMQ's `Queue` is needed. */
 export interface JobQueue {
@@ -24,6 +25,14 @@ export interface JobOptions<Input> {
   readonly reserve?: Duration | undefined
 }
 
+const optionNames = [
+  'data',
+  'location',
+  'text',
+  'name',
+  'reserve',
+] as const satisfies (keyof JobOptions<unknown>)[]
+
 /**
  * A rung that puts the work off: a durable job for a BullMQ worker, and a place to ask for its result. Without a queue the
  * rung is not there, and says so; nothing is ever kept in memory in its stead.
@@ -33,8 +42,14 @@ export interface JobOptions<Input> {
  * @throws TypeError that names the option which cannot be read.
  */
 export function job<Input>(queue: JobQueue | undefined, options: JobOptions<Input> = {}): Rung<Input> {
+  if (queue !== undefined) expectMethod(queue, 'queue', 'add')
+  refuseUnknownOptions(options, optionNames)
   const { name = 'job', data = (input: Input): unknown => input } = options
   const { location = (id: string): string => `/answers/${encodeURIComponent(id)}` } = options
+  expectName(name)
+  expectFunction(data, 'data', '({ question }) => question')
+  expectFunction(location, 'location', '(id) => `/answers/${id}`')
+  if (options.text !== undefined) expectFunction(options.text, 'text', "() => 'It is being worked on.'")
   const reserve = parseDuration(options.reserve ?? '200ms', 'reserve')
   if (queue === undefined) warnOfAbsence(name)
   return {

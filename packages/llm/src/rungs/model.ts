@@ -1,13 +1,21 @@
-import { type Deadline, type Duration, type Floor, outcomeOf, parseDuration } from '@timebudget/core'
+import {
+  type Deadline,
+  type Duration,
+  type Floor,
+  outcomeOf,
+  parseDuration,
+  refuseUnknownOptions,
+} from '@timebudget/core'
 import { breaker as makeBreaker, type Breaker, retry, type RetryOptions } from '@timebudget/resilience'
 import { trueErrorOf } from '../call-log.ts'
 import type { LlmCall } from '../call-record.ts'
 import { withCallSettings } from '../call-settings.ts'
+import { expectFunction } from '../expected.ts'
 import type { ModelEvent } from '../model-events.ts'
 import type { ProfileChoice } from '../profiles.ts'
 import { timerLateness } from '../reserves.ts'
 import { ModelAttempt } from './model-attempt.ts'
-import type { Rung, RungAnswer, RungScope } from './rung.ts'
+import { expectName, type Rung, type RungAnswer, type RungScope } from './rung.ts'
 
 /** What the function that asks a model gets. */
 export interface ModelScope {
@@ -49,6 +57,18 @@ export interface ModelOptions {
   readonly random?: (() => number) | undefined
 }
 
+const optionNames = [
+  'attempts',
+  'profile',
+  'task',
+  'floor',
+  'reserve',
+  'backoff',
+  'budget',
+  'breaker',
+  'random',
+] as const satisfies (keyof ModelOptions)[]
+
 /**
  * A rung that asks a model. It is asked again if it fails of what may pass before it has said anything; not if it took too
  * long for its first token: then the next rung has its turn at once.
@@ -58,8 +78,13 @@ export interface ModelOptions {
  * @throws TypeError that names the option which cannot be read.
  */
 export function model<Input>(name: string, ask: AskModel<Input>, options: ModelOptions = {}): Rung<Input> {
+  expectName(name)
+  expectFunction(ask, 'ask', '(input, scope) => openaiChat(client, params, scope)')
+  refuseUnknownOptions(options, optionNames)
   const { attempts = 2, floor, profile, task, backoff, budget, random } = options
   const guard = options.breaker === undefined ? makeBreaker(name) : (options.breaker ?? undefined)
+  if (!Number.isInteger(attempts) || attempts < 1)
+    throw new TypeError(`attempts: expected a whole number of at least 1, got ${String(attempts)}`)
   const reserve = reserveOf(options)
   return {
     name,
@@ -116,9 +141,8 @@ interface Opening<Input> {
 }
 
 function reserveOf({ reserve, floor }: ModelOptions): number | undefined {
+  const needed = floor === undefined || typeof floor === 'object' ? 0 : parseDuration(floor, 'floor')
   if (reserve !== undefined) return parseDuration(reserve, 'reserve')
-  if (floor === undefined || typeof floor === 'object') return undefined
-  const needed = parseDuration(floor, 'floor')
   return needed === 0 ? undefined : needed + timerLateness
 }
 

@@ -1,5 +1,6 @@
-import { type Duration, parseDuration } from '@timebudget/core'
-import { type Rung, type RungScope, wholeText } from './rung.ts'
+import { type Duration, parseDuration, refuseUnknownOptions } from '@timebudget/core'
+import { expectFunction } from '../expected.ts'
+import { expectName, type Rung, type RungScope, wholeText } from './rung.ts'
 
 /** What a rule may be told. */
 export interface RuleOptions {
@@ -13,11 +14,17 @@ export interface RuleOptions {
  * A rung that answers by rule: a text worked out from the input, at once. `undefined` passes the input on to the next rung.
  *
  *     rule(({ question }) => `I cannot look that up right now: ${question}`)
+ *
+ * @throws TypeError that names the argument or option which cannot be read.
  */
 export function rule<Input>(
   answer: (input: Input, scope: RungScope) => Promise<string | undefined> | string | undefined,
-  { name = 'rule', reserve = '100ms' }: RuleOptions = {},
+  options: RuleOptions = {},
 ): Rung<Input> {
+  expectFunction(answer, 'answer', "() => 'Please ask again in a minute.'")
+  refuseUnknownOptions(options, ['name', 'reserve'] satisfies (keyof RuleOptions)[])
+  const { name = 'rule', reserve = '100ms' } = options
+  expectName(name)
   return {
     name,
     floor: undefined,

@@ -48,6 +48,11 @@ export interface Rung<Input> {
   learn?(input: Input, text: string): void
 }
 
+/** @throws TypeError unless it is a text that is not empty. */
+export function expectName(name: unknown): void {
+  if (typeof name !== 'string' || name === '') throw new TypeError('name: expected a text that is not empty')
+}
+
 /** An answer that is there as a whole. */
 export async function* wholeText(text: string): AsyncGenerator<ModelEvent> {
   if (text !== '') yield { type: 'text', text }

@@ -1,6 +1,7 @@
 import { once } from 'node:events'
 import { createServer, type IncomingHttpHeaders, type IncomingMessage, type ServerResponse } from 'node:http'
 import type { AddressInfo, Socket } from 'node:net'
+import { refuseUnknownOptions } from '@timebudget/core'
 import { anthropicDialect } from './anthropic-dialect.ts'
 import type { Asked, Dialect } from './dialect.ts'
 import { openaiChatDialect } from './openai-chat-dialect.ts'
@@ -45,9 +46,11 @@ export interface LocalProviderOptions {
     | undefined
   /** Multiplies every duration in the scripts; 1. */
   readonly scale?: number | undefined
+  /** Where it listens; any free port by default. */
+  readonly port?: number | undefined
 }
 
-/** A real server on a free port of 127.0.0.1 that speaks OpenAI's and Anthropic's protocols. */
+/** A real server on 127.0.0.1 that speaks OpenAI's and Anthropic's protocols. */
 export interface LocalProvider {
   /** For Anthropic's SDK. */
   readonly url: string
@@ -80,8 +83,15 @@ const apis: Readonly<Record<string, ProviderApi>> = {
  *
  *     await using provider = await localProvider({ script: tokensThenSilence(5) })
  *     const client = new OpenAI({ baseURL: provider.openaiUrl, apiKey: 'any' })
+ *
+ * It fails if the port is taken.
+ * @throws TypeError that names the option which does not exist or cannot be read.
  */
 export async function localProvider(options: LocalProviderOptions = {}): Promise<LocalProvider> {
+  refuseUnknownOptions(options, ['script', 'scale', 'port'] satisfies (keyof LocalProviderOptions)[])
+  const { port = 0 } = options
+  if (!Number.isInteger(port) || port < 0 || port > 65_535)
+    throw new TypeError(`port: expected 0 to 65535, got ${String(port)}`)
   const requests: ProviderRequest[] = []
   const waiting: Array<(request: ProviderRequest) => void> = []
   const connections = new Map<Socket, number>()
@@ -135,7 +145,7 @@ export async function localProvider(options: LocalProviderOptions = {}): Promise
       onToken: () => seen.countToken(),
     })
   }
-  server.listen(0, '127.0.0.1')
+  server.listen(port, '127.0.0.1')
   await once(server, 'listening')
 
   const close = async (): Promise<void> => {
