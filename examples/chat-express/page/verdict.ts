@@ -22,7 +22,9 @@ export function judge({ outcome, text, message, data }: ChatEnd): Verdict {
   const isCut = outcome !== 'done' || answer.complete === false
   const marks: Mark[] = sourceOf(answer)
   if (isCut && text !== '') marks.unshift({ kind: 'incomplete', text: words.incomplete })
-  if (answer.degraded === true) marks.unshift({ kind: 'backup', text: words.backup })
+  // a part of an answer is degraded too, whoever it comes from
+  if (answer.degraded === true && answer.complete !== false)
+    marks.unshift({ kind: 'backup', text: words.backup })
   if (!isCut) return { state: 'done', notice: '', marks }
   if (outcome === 'stopped') return { state: 'stopped', notice: message, marks }
   const state = text === '' ? 'failed' : 'interrupted'

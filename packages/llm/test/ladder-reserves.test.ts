@@ -2,7 +2,9 @@ import { Deadline, operation, runWithDeadline, UpstreamError } from '@timebudget
 import { ManualClock } from '@timebudget/core/testing'
 import {
   type Answer,
+  cached,
   governedFetch,
+  job,
   ladder,
   type LadderOptions,
   model,
@@ -164,6 +166,21 @@ describe('what is kept for a rung', () => {
     const rungs = [noting(given, 'a', { floor: '2s' }), noting(given, 'b'), sorry]
     await ladder(rungs, { clock }).run('why?', { deadline: Deadline.after(2_150, { clock }) })
     expect(given).toEqual([2_000, 2_050])
+  })
+
+  test('leaves the first model most of the five seconds that a request has by default', async () => {
+    const clock = new ManualClock()
+    const given: number[] = []
+    const nothing = async (): Promise<undefined> => undefined
+    const rungs = [
+      noting(given, 'gpt-5', { floor: '2s' }),
+      noting(given, 'gpt-5-mini'),
+      cached<string>({ get: nothing, set: nothing }, { key: String }),
+      job<string>({ add: async () => ({ id: '1' }) }),
+      sorry,
+    ]
+    await ladder(rungs, { clock }).run('why?', { deadline: Deadline.after('5s', { clock }) })
+    expect(given).toEqual([3_600, 4_600])
   })
 
   test('is its floor, and what timers are late by', async () => {

@@ -19,8 +19,11 @@ const headersOfABody = [
   'expires',
   'last-modified',
   'location',
+  'retry-after',
   'server-timing',
   'set-cookie',
+  // which rung of a ladder it came from: @timebudget/llm's
+  'x-degraded',
 ]
 
 const statusesWithoutBody: ReadonlySet<number> = new Set([204, 205, 304])

@@ -81,8 +81,9 @@ const apis: Readonly<Record<string, ProviderApi>> = {
 /**
  * Starts a provider that answers as its script says, faults included.
  *
- *     await using provider = await localProvider({ script: tokensThenSilence(5) })
+ *     const provider = await localProvider({ script: tokensThenSilence(5) })
  *     const client = new OpenAI({ baseURL: provider.openaiUrl, apiKey: 'any' })
+ *     await provider.close()
  *
  * It fails if the port is taken.
  * @throws TypeError that names the option which does not exist or cannot be read.

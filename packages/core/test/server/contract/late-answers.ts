@@ -130,6 +130,7 @@ export function lateAnswerContract(host: Host): void {
         response.setHeader('content-length', '3')
         response.setHeader('etag', '"1"')
         response.setHeader('set-cookie', 'session=1')
+        response.setHeader('x-degraded', 'rung="rule"')
         response.setHeader('access-control-allow-origin', '*')
         return forever()
       }
@@ -142,6 +143,7 @@ export function lateAnswerContract(host: Host): void {
       })
       expect(reply.headers).not.toHaveProperty('etag')
       expect(reply.headers).not.toHaveProperty('set-cookie')
+      expect(reply.headers).not.toHaveProperty('x-degraded')
       if (host.protocol === 'http/1.1') expect(reply.statusText).toBe('Gateway Timeout')
     })
   })
