@@ -22,6 +22,7 @@ import {
   type Script,
   steadyTokens,
 } from '@timebudget/llm/testing'
+import { breaker } from '@timebudget/resilience'
 import OpenAI from 'openai'
 import { afterEach, describe, expect, test } from 'vitest'
 import { hangs, never, says, settleDown } from './support/saying.ts'
@@ -265,6 +266,21 @@ describe('of a stream', () => {
       ['small', 1, 'ok'],
     ])
     expect(given.timings.total).toBe(6_900)
+  })
+
+  test('a model whose turn was short is not blamed by its breaker as if it had had all the time', async () => {
+    const guard = breaker('big', { failures: 1, patience: '5s' })
+    const big = model<string>('big', () => hangs(), { breaker: guard })
+    const small = model<string>('small', () => says('small'), { reserve: '6s' })
+    const { clock, reader, answer } = streamUnder(10_000, [big, small, sorry])
+    const first = reader.next()
+    await settleDown()
+    clock.advance(3_900)
+    expect(await first).toMatchObject({ value: { rung: 'small' } })
+    await reader.next()
+    expect(triesOf(await answer)[0]).toEqual(['big', 1, 'operation_timeout'])
+    await settleDown()
+    expect(guard.state).toBe('closed')
   })
 
   test('no rung waits for another attempt in time that is not its own', async () => {

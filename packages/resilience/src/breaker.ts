@@ -78,7 +78,9 @@ export class Breaker {
 
   /** What the end says; rules of the user's that throw cost neither the caller its result nor a probe its slot. */
   #judge(end: CallEnd, running: RunningOperation): Verdict {
-    const { budget: granted, reason: cutOffBy } = running.deadline
+    const { budget, reason: cutOffBy } = running.deadline
+    // who cuts a call off before its time has granted it no more than it has had
+    const granted = cutOffBy === undefined ? budget : Math.min(budget, running.entry.spent ?? budget)
     const call = { granted, cutOffBy, patience: this.#patience }
     try {
       return judge(end, call, this.#options)
