@@ -134,6 +134,8 @@ export class GovernedRequest {
 
   #stamp(): void {
     const { url, resolved } = this.#governing
+    // its timer is late: what was written first says when it was to end, and nothing would say so from now on
+    if (this.#running.deadline.expired) return
     const stamps = headersFor(url, this.#running.deadline, resolved)
     for (const name of resolved.headerNames) {
       const value = stamps[name]

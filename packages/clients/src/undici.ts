@@ -1,4 +1,4 @@
-import { currentDeadline, type Outcome } from '@timebudget/core'
+import { currentDeadline, type Deadline, type Outcome } from '@timebudget/core'
 import type { Dispatcher } from 'undici'
 import { isGoverned, noteInstrumentation } from './governed.ts'
 import {
@@ -13,7 +13,7 @@ import {
   tellOfSending,
 } from './outgoing.ts'
 import { UndiciAttempt } from './undici-attempt.ts'
-import { GuardedCall } from './undici-call.ts'
+import { type Attempt, GuardedCall } from './undici-call.ts'
 import { guardHandler } from './undici-handlers.ts'
 import { StampedHeaders, stampedHeaders } from './undici-headers.ts'
 
@@ -90,7 +90,7 @@ function stamping(dispatch: Dispatcher.Dispatch, resolved: ResolvedClientOptions
   return function dispatchStamped(call, handler, { attempt, running: { deadline } }) {
     tellOfSending(attempt, deadline, resolved)
     const headers = stampedHeaders(call.headers, {
-      stamp: () => headersNow(attempt, deadline, resolved),
+      stamp: () => stampsOf(attempt, deadline, resolved),
       replaced: resolved.headerNames,
     })
     if (headers === undefined) return dispatch(call, handler) // undici says what is wrong with them
@@ -100,6 +100,17 @@ function stamping(dispatch: Dispatcher.Dispatch, resolved: ResolvedClientOptions
       StampedHeaders.grownOld(headers)
     }
   }
+}
+
+/** @throws the deadline's reason where its timer is late: a call without its deadline would be let go on by the peer. */
+function stampsOf(
+  attempt: Attempt,
+  deadline: Deadline,
+  resolved: ResolvedClientOptions<UndiciCall>,
+): Readonly<Record<string, string>> {
+  const { reason } = deadline
+  if (reason !== undefined) throw reason
+  return headersNow(attempt, deadline, resolved)
 }
 
 /** Behind the interceptors that repeat calls: which call an attempt is of. */

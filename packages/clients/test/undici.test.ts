@@ -5,11 +5,12 @@ import { text } from 'node:stream/consumers'
 import { describe, expect, test } from 'vitest'
 import * as undici7 from 'undici'
 import * as undici6 from 'undici6'
-import { Deadline } from '@timebudget/core'
-import { slowUpstream } from '@timebudget/core/testing'
+import { Deadline, runWithDeadline } from '@timebudget/core'
+import { ManualClock, slowUpstream } from '@timebudget/core/testing'
 import { type Fetch, wrapFetch } from '../src/fetch.ts'
 import { deadlineInterceptor, type Interceptor, type InterceptorOptions } from '../src/undici.ts'
-import { codesOf, failureOf, onlyEntry, pause, underDeadline } from './support/calls.ts'
+import { codesOf, failureOf, onlyEntry, pause, underDeadline, until } from './support/calls.ts'
+import { deferred } from './support/deferred.ts'
 import { through } from './support/fetches.ts'
 import { serveHttp, serveRaw, type TestServer } from './support/servers.ts'
 
@@ -58,6 +59,30 @@ describe.each([
   // between its majors undici's types differ in what nobody here uses
   { version: 6, undici: undici6 as unknown as typeof undici7 },
 ])('undici $version', ({ version, undici }) => {
+  test('a call that waits for a connection is not sent when its time is up, however late the timers are', async () => {
+    const seen: IncomingMessage[] = []
+    const release = deferred<void>()
+    await using server = await serveHttp(async (request, response) => {
+      seen.push(request)
+      await release.promise
+      response.end('done')
+    })
+    await using governed = govern(undici, {}, { connections: 2 })
+    const ask = (path: string): Promise<string> =>
+      governed.undici
+        .request(server.url + path, { dispatcher: governed.agent })
+        .then(({ body }) => body.text())
+    const clock = new ManualClock()
+    const before = [ask('first'), ask('second')]
+    await until(() => seen.length === 2)
+    const third = runWithDeadline(Deadline.after(1_000, { clock }), () => ask('third'))
+    clock.block(1_000)
+    release.resolve()
+    await expect(third).rejects.toMatchObject({ code: 'DEADLINE_EXCEEDED' })
+    expect(await Promise.all(before)).toEqual(['done', 'done'])
+    expect(seen).toHaveLength(2)
+  })
+
   test.each([
     { form: 'a record', headers: { 'x-own': 'a', 'X-Many': ['1', '2'], [absolute]: '1' } },
     { form: 'a flat list', headers: ['x-own', 'a', 'X-Many', '1', 'X-Many', '2', 'X-Request-Deadline', '1'] },
