@@ -12,17 +12,11 @@ export interface Terminal {
   stopSignal(): AbortSignal
 }
 
-/** One word after `timebudget`. */
-export interface Command {
-  readonly name: string
-  /** One line, for the list of commands. */
-  readonly summary: string
-  /**
-   * Gives the exit code, 0 where it gives none.
-   * @throws UsageError if the arguments make no sense; any other error if the command failed.
-   */
-  run(args: readonly string[], terminal: Terminal): Promise<number | void>
-}
+/**
+ * What one word after `timebudget` does. Gives the exit code, 0 where it gives none.
+ * @throws UsageError if the arguments make no sense; any other error if the command failed.
+ */
+export type Command = (args: readonly string[], terminal: Terminal) => Promise<number | void>
 
 /** Arguments that make no sense; the message names the flag. */
 export class UsageError extends Error {

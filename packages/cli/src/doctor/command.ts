@@ -10,24 +10,20 @@ import { Leaf } from './leaf.ts'
 import { checkText, closingText, countStates, doctorJson, headText } from './report.ts'
 
 /** `timebudget doctor`. */
-export const doctorCommand: Command = {
-  name: 'doctor',
-  summary: 'says what a service does with deadlines, and what to change',
-  async run(args, terminal) {
-    const flags = readDoctorFlags(args)
-    if (flags === undefined) {
-      terminal.print(doctorHelp)
-      return exitCodes.ok
-    }
-    const stop = terminal.stopSignal()
-    await warmUp()
-    const leaf = flags.leaf === undefined ? undefined : await Leaf.listen(flags.leaf, flags.upstream)
-    try {
-      return await treat(flags, { terminal, stop, leaf })
-    } finally {
-      await leaf?.close()
-    }
-  },
+export const doctorCommand: Command = async function run(args, terminal) {
+  const flags = readDoctorFlags(args)
+  if (flags === undefined) {
+    terminal.print(doctorHelp)
+    return exitCodes.ok
+  }
+  const stop = terminal.stopSignal()
+  await warmUp()
+  const leaf = flags.leaf === undefined ? undefined : await Leaf.listen(flags.leaf, flags.upstream)
+  try {
+    return await treat(flags, { terminal, stop, leaf })
+  } finally {
+    await leaf?.close()
+  }
 }
 
 async function treat(

@@ -6,21 +6,15 @@ import { resultsTable } from './results-table.ts'
 import { simulate } from './simulate.ts'
 
 /** `timebudget simulate`. */
-export const simulateCommand: Command = {
-  name: 'simulate',
-  summary: 'what overload does to a chain of services, with and without a time budget',
-  async run(args, terminal) {
-    const { help, json, svg, options } = readSimulateFlags(args)
-    if (help) {
-      terminal.print(simulateHelp)
-      return
-    }
-    const results = await simulate(options)
-    terminal.print(
-      json ? `${JSON.stringify({ options, results }, null, 2)}\n` : resultsTable(results, options),
-    )
-    if (svg !== undefined) await writeChart(svg, overloadChart(results, options))
-  },
+export const simulateCommand: Command = async function run(args, terminal) {
+  const { help, json, svg, options } = readSimulateFlags(args)
+  if (help) {
+    terminal.print(simulateHelp)
+    return
+  }
+  const results = await simulate(options)
+  terminal.print(json ? `${JSON.stringify({ options, results }, null, 2)}\n` : resultsTable(results, options))
+  if (svg !== undefined) await writeChart(svg, overloadChart(results, options))
 }
 
 async function writeChart(file: string, chart: string): Promise<void> {
