@@ -11,7 +11,12 @@ import { type BlockModule, blockModules } from './modules.ts'
 // the first block loads the sources of many packages
 vi.setConfig({ testTimeout: 60_000 })
 
-const chosen = ['docs_guide.md.', 'packages_core_README.md.', 'packages_resilience_README.md.']
+const chosen = [
+  'docs_guide.md.',
+  'docs_guide.zh-CN.md.',
+  'packages_core_README.md.',
+  'packages_resilience_README.md.',
+]
 const blocks = blockModules().filter(
   ({ name, text }) => chosen.some((start) => name.startsWith(start)) && !text.includes('listen('),
 )

@@ -8,15 +8,15 @@ export interface OptionTable {
   readonly names: readonly string[]
 }
 
-/** The tables whose first column is headed `option`, of whatever. */
+/** The tables whose first column is headed `option`, of whatever; in Chinese `选项`. */
 export function optionTables(): OptionTable[] {
   const seen = new Map<string, number>()
   return guides.flatMap(({ path, lines }) =>
     lines.flatMap(({ text, under }, index) => {
       const [head = ''] = cellsOf(text) ?? []
-      const isHead = /\boption\b/.test(head) && /^\|[ :|-]+$/.test(lines[index + 1]?.text ?? '')
+      const isHead = /\boption\b|^选项/.test(head) && /^\|[ :|-]+$/.test(lines[index + 1]?.text ?? '')
       if (!isHead) return []
-      const rest = head.replace('option', '').trim()
+      const rest = head.replace(/option|选项/, '').trim()
       const title = `${path}#${under}${rest === '' ? '' : `, ${rest}`}`
       const count = (seen.get(title) ?? 0) + 1
       seen.set(title, count)
@@ -41,6 +41,8 @@ function namesBelow(lines: readonly TextLine[]): string[] {
 export const optionTypes: Readonly<Record<string, string>> = {
   'docs/guide.md#outgoing-calls': "import('@timebudget/clients/fetch').ClientOptions<unknown>",
   'docs/guide.md#options-of-deadline': "import('@timebudget/core/server').ServerOptions",
+  'docs/guide.zh-CN.md#对外调用': "import('@timebudget/clients/fetch').ClientOptions<unknown>",
+  'docs/guide.zh-CN.md#deadline-的选项': "import('@timebudget/core/server').ServerOptions",
   'docs/inspector.md#where-it-is': "Parameters<typeof import('@timebudget/inspector').inspector>[0]",
   'docs/llm.md#four-timeouts': "import('@timebudget/llm').GovernedFetchOptions",
   'docs/llm.md#generatetext-and-streamtext': "import('@timebudget/llm').AiSdkMiddlewareOptions",
