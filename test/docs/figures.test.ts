@@ -1,3 +1,4 @@
+import { execFileSync } from 'node:child_process'
 import { existsSync, readFileSync } from 'node:fs'
 import { expect, test } from 'vitest'
 import { type Document, documents, guides, root } from './documents.ts'
@@ -53,4 +54,8 @@ test('every script and file that a document names as a command is there', () => 
     return named.filter(({ is }) => !is).map(({ name }) => `${path} ${name}`)
   })
   expect(missing).toEqual([])
+})
+
+test('the tables of figures in the READMEs are those that the benches have saved', () => {
+  execFileSync(process.execPath, [`${root}scripts/embed-figures.mjs`, '--check'], { stdio: 'pipe' })
 })
