@@ -75,7 +75,7 @@ const answers = ladder(
     ),
     rule(() => 'Please ask again later.'),
   ],
-  { feature: 'search', cost: new CostMeter({ prices: { '': { input: 1, output: 1 } } }) },
+  { feature: 'search', cost: new CostMeter({ prices: { '*': { input: 1, output: 1 } } }) },
 )
 app.get('/ask/:name', async ({ params }, response) => response.json(await answers.run(params)))
 

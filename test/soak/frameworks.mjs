@@ -2,6 +2,7 @@
 // `undefined`: the handler has broken its response off itself.
 import { createServer } from 'node:http'
 import { pipeline } from 'node:stream'
+import { findTimeBudgetError } from '@timebudget/core'
 import { deadlineOf, withDeadline } from '@timebudget/core/server'
 
 export const frameworks = {
@@ -11,7 +12,8 @@ export const frameworks = {
         try {
           write(response, await handle(request, response, deadlineOf(request)))
         } catch (error) {
-          if (error.message !== 'failed as planned') throw error
+          if (findTimeBudgetError(error) !== undefined || response.headersSent) throw error
+          // what a call without a deadline fails with, as frameworks answer it
           response.writeHead(500).end('failed')
         }
       }, options),

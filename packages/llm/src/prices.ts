@@ -9,7 +9,10 @@ export interface Price {
   readonly cachedInput?: number | undefined
 }
 
-/** By the model's name, which is also that of its dated versions: `gpt-5` prices `gpt-5-2026-08-07`, but not `gpt-5-mini`. */
+/**
+ * By the model's name, which is also that of its dated versions: `gpt-5` prices `gpt-5-2026-08-07`, but not `gpt-5-mini`.
+ * `'*'` prices all that no other entry names.
+ */
 export type Prices = Readonly<Record<string, Price>>
 
 /** An amount of money. */
@@ -50,7 +53,7 @@ export function priceOf(prices: Prices, model: string): Price | undefined {
   const family = Object.keys(prices).find(
     (name) => model.startsWith(name) && version.test(model.slice(name.length)),
   )
-  return family === undefined ? undefined : prices[family]
+  return prices[family ?? '*']
 }
 
 /** What that usage costs; `undefined` if nothing is known of it. */

@@ -28,6 +28,13 @@ test.each(['gpt-5-mini', 'gpt-5-mini-2026-08-07', 'gpt-5.1', 'gpt-4o', 'gpt-4-32
   },
 )
 
+test('a price for * is that of every model that has none', () => {
+  const all = { ...prices, '*': { input: 7, output: 7 } }
+  expect(['gpt-5', 'gpt-5-mini', 'constructor'].map((model) => priceOf(all, model)?.input)).toEqual([
+    1.25, 7, 7,
+  ])
+})
+
 test('cached input has its own price, and is part of the input', () => {
   const usage = { inputTokens: 1_000_000, cachedTokens: 400_000, outputTokens: 100_000, estimated: false }
   expect(costOfUsage(usage, { input: 1, output: 10, cachedInput: 0.1 }, 'USD')).toEqual({
