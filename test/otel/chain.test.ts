@@ -146,12 +146,17 @@ describe('Express, Koa and Fastify in processes of their own, started with --imp
   test('end alike where the leaf hangs, and each says so on its span', async () => {
     const receiver = await otlpReceiver()
     const entry = entryOf(await tracedChain({ env: exporting(receiver.url) }))
+    // the first request of a process may take a second on a busy machine, and find no time left for the leaf
+    await (await fetch(entry.url, { headers: { 'x-request-timeout-ms': '60000' } })).text()
+    const [warm] = await receiver.until((spans) => spans.filter(isServer).length === 3)
 
     await fetch(`${entry.url}hang`, { headers: { 'x-request-timeout-ms': '1500' } })
 
-    const servers = (await receiver.until((spans) => spans.filter(isServer).length === 3)).filter(isServer)
+    const spans = await receiver.until((come) => come.filter(isServer).length === 6)
+    const servers = spans.filter((span) => isServer(span) && span.traceId !== warm?.traceId)
+    expect(servers).toHaveLength(3)
     for (const { attributes, status } of servers) {
-      expect(attributes['deadline.outcome']).toMatch(/^(deadline_exceeded|operation_timeout|client_closed)$/)
+      expect(attributes['deadline.outcome']).toMatch(/^(deadline_exceeded|client_closed)$/)
       expect(status).toBe(attributes['deadline.outcome'] === 'client_closed' ? 0 : 2)
     }
   })
