@@ -61,6 +61,7 @@ export function resolveClientOptions<Call>(
   defaultName: string,
 ): ResolvedClientOptions<Call> {
   const { operation = defaultName, emit = defaultEmit, timeout, floor } = options
+  const propagateTo = options.propagateTo ?? true
   for (const name of emit) {
     if (!Object.hasOwn(codecs, name)) {
       throw new TypeError(
@@ -73,10 +74,7 @@ export function resolveClientOptions<Call>(
     floor,
     nameOf: typeof operation === 'function' ? operation : () => operation,
     requireDeadline: options.requireDeadline === true,
-    propagatesTo:
-      (options.propagateTo ?? true) === true
-        ? everyHost
-        : hostTest(options.propagateTo ?? true, 'propagateTo'),
+    propagatesTo: propagateTo === true ? everyHost : hostTest(propagateTo, 'propagateTo'),
     trusts: hostTest(options.trust ?? isPrivateHost, 'trust'),
     emit: [...emit],
     headerNames: new Set([attemptHeader, ...emit.map((name) => codecs[name].header)]),

@@ -7,7 +7,8 @@ import { type OperationOptions, type OperationScope, startOperation } from './ru
  *     const docs = await operation('retrieve', { timeout: '500ms', floor: '50ms' }, ({ signal }) => search(query, { signal }))
  *
  * @throws BudgetTooSmallError without starting the work if less than the floor is left; OperationTimeoutError after its
- *   own timeout; the deadline's reason once that has ended; TypeError if an option does not exist or is unreadable; what the work throws.
+ *   own timeout; the deadline's reason once that has ended; TypeError if an option does not exist or is unreadable; what
+ *   the work throws.
  */
 export async function operation<T>(
   name: string,

@@ -32,6 +32,11 @@ const settingNames = [
  */
 export function withCallSettings<T>(settings: CallSettings, work: () => T): T {
   refuseUnknownOptions(settings, settingNames, 'settings')
+  return withOwnSettings(settings, work)
+}
+
+/** As `withCallSettings`, for settings of our own making: a ladder enters its rung's for every piece of an answer. */
+export function withOwnSettings<T>(settings: CallSettings, work: () => T): T {
   const outer = storage.getStore()
   return storage.run(outer === undefined ? settings : within(outer, settings), work)
 }

@@ -13,7 +13,7 @@ import {
 import type { Answer } from './answer.ts'
 import { AnswerRecord, type Said } from './answer-record.ts'
 import { AttemptNotes } from './attempt-notes.ts'
-import { type CallSettings, withCallSettings } from './call-settings.ts'
+import { type CallSettings, withOwnSettings } from './call-settings.ts'
 import type { Ask, ResolvedLadderOptions, Token } from './ladder.ts'
 import { isContent, type ModelEvent } from './model-events.ts'
 import type { Rung, RungAnswer } from './rungs/rung.ts'
@@ -271,7 +271,7 @@ export class Climb<Input> {
 
 /** Runs what is a rung's own work as such: in its operation, under its deadline, its calls to models noted as its. */
 function inside<T>(own: RunningOperation, settings: CallSettings, work: () => T): T {
-  return own.within(() => runWithDeadline(own.deadline, () => withCallSettings(settings, work)))
+  return own.within(() => runWithDeadline(own.deadline, () => withOwnSettings(settings, work)))
 }
 
 function tokenOf(event: ModelEvent, rung: string): Token | undefined {

@@ -9,7 +9,7 @@ import {
 import { breaker as makeBreaker, type Breaker, retry, type RetryOptions } from '@timebudget/resilience'
 import { trueErrorOf } from '../call-log.ts'
 import type { LlmCall } from '../call-record.ts'
-import { withCallSettings } from '../call-settings.ts'
+import { withOwnSettings } from '../call-settings.ts'
 import { expectFunction } from '../expected.ts'
 import type { ModelEvent } from '../model-events.ts'
 import type { ProfileChoice } from '../profiles.ts'
@@ -93,12 +93,12 @@ export function model<Input>(name: string, ask: AskModel<Input>, options: ModelO
     asksModel: true,
     answersAtOnce: false,
     open: (input, scope) =>
-      withCallSettings({ profile, task }, () => openModel({ name, ask, input, scope, guard })),
+      withOwnSettings({ profile, task }, () => openModel({ name, ask, input, scope, guard })),
   }
 
   function openModel({ input, scope }: Opening<Input>): Promise<RungAnswer> {
     let known: LlmCall | undefined
-    return withCallSettings({ onCall: (call) => (known = call) }, () =>
+    return withOwnSettings({ onCall: (call) => (known = call) }, () =>
       retry<RungAnswer>(
         async ({ attempt, signal, deadline }) => {
           known = undefined
