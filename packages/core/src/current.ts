@@ -9,7 +9,8 @@ export function currentDeadline(): Deadline | undefined {
 /** Runs `work`, and all it starts, under the deadline. */
 export function runWithDeadline<T>(deadline: Deadline, work: () => T): T {
   ambient.used = true
-  return ambient.storage.run(deadline, work)
+  // from Node 24 on each run copies a Map
+  return ambient.storage.getStore() === deadline ? work() : ambient.storage.run(deadline, work)
 }
 
 /** Runs background work that must outlive its request: no deadline in here, everything else (traces, ...) stays. */

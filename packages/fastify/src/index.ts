@@ -67,13 +67,12 @@ function install(fastify: FastifyInstance, resolved: ResolvedServerOptions): voi
   })
 
   if (resolved.ambient) {
-    // plugins that were there before us, such as @fastify/request-context, bring their own async context back in
-    for (const hook of ['preParsing', 'preValidation', 'preHandler'] as const) fastify.addHook(hook, reenter)
+    // @fastify/request-context, where it was there before us, brings its own async context back in here
+    fastify.addHook('preValidation', reenter)
   }
 }
 
-function reenter(request: FastifyRequest, _reply: FastifyReply, ...rest: unknown[]): void {
-  const next = rest.at(-1) as HookHandlerDoneFunction // preParsing has a payload before it
+function reenter(request: FastifyRequest, _reply: FastifyReply, next: HookHandlerDoneFunction): void {
   const open = openRequestOf(request.raw)
   if (open === undefined) next()
   else open.run(next)

@@ -1,6 +1,7 @@
 import type { IncomingMessage, ServerResponse } from 'node:http'
 import { type Deadline, findTimeBudgetError } from '@timebudget/core'
 import {
+  deadlineOf,
   isBrokenConnection,
   openRequest,
   openRequestOf,
@@ -14,7 +15,7 @@ export type { ServerOptions }
 declare module 'koa' {
   interface ExtendableContext {
     /** The moment at which this request must be answered. */
-    deadline: Deadline
+    readonly deadline: Deadline
   }
 }
 
@@ -22,9 +23,9 @@ declare module 'koa' {
 export interface DeadlineContext {
   readonly req: IncomingMessage
   readonly res: ServerResponse
-  onerror(error: unknown): void
+  onerror: (this: DeadlineContext, error: unknown) => void
   readonly app: { emit(event: 'error', error: unknown, context: unknown): boolean }
-  deadline: Deadline
+  readonly deadline: Deadline
 }
 
 /** A Koa middleware, in the shape that 2 and 3 share. */
@@ -41,11 +42,10 @@ export type DeadlineMiddleware = (context: DeadlineContext, next: () => Promise<
 export function deadline(options?: ServerOptions): DeadlineMiddleware {
   const resolved = resolveServerOptions(options)
   return function deadlineMiddleware(context, next) {
+    prepare(context)
     const open = openRequest(context.req, context.res, resolved)
     if (open === undefined) return next().then(ignore)
-    context.deadline = open.deadline
     if (open.answered) return Promise.resolve()
-    hushBrokenConnections(context)
     // whichever comes first
     return new Promise((resolve, reject) => {
       open.onEnded(resolve)
@@ -68,20 +68,28 @@ export function deadline(options?: ServerOptions): DeadlineMiddleware {
 
 function ignore(): void {}
 
-/** Koa reports a response that was cut off as the application's error; a user who left is no failure. */
-function hushBrokenConnections(context: DeadlineContext): void {
+type OnError = DeadlineContext['onerror']
+
+const ours = new WeakSet<OnError>()
+
+/**
+ * Gives all contexts of an application, by their prototype, a `deadline`, and an `onerror` that takes a response which was
+ * cut off for no failure of the application's. Once and not for each request: every property of its own is dear to a context.
+ */
+function prepare(context: DeadlineContext): void {
   const { onerror } = context
-  context.onerror = Object.hasOwn(context, 'onerror')
-    ? function ownOnErrorUnlessCutOff(error) {
-        if (!isCutOff(context, error)) onerror.call(context, error)
-      }
-    : onErrorUnlessCutOff
+  if (ours.has(onerror)) return
+  const koas = Object.getPrototypeOf(context) as DeadlineContext
+  const holder = Object.hasOwn(context, 'onerror') ? context : koas
+  holder.onerror = function onErrorUnlessCutOff(this: DeadlineContext, error) {
+    if (!isCutOff(this, error)) onerror.call(this, error)
+  }
+  ours.add(holder.onerror)
+  Object.defineProperty(koas, 'deadline', { get: deadlineOfContext, configurable: true })
 }
 
-/** The same for all contexts that have Koa's own `onerror`, from their prototype. */
-function onErrorUnlessCutOff(this: DeadlineContext, error: unknown): void {
-  const koas = Object.getPrototypeOf(this) as DeadlineContext
-  if (!isCutOff(this, error)) koas.onerror.call(this, error)
+function deadlineOfContext(this: DeadlineContext): Deadline | undefined {
+  return deadlineOf(this.req)
 }
 
 function isCutOff({ req }: DeadlineContext, error: unknown): boolean {

@@ -1,4 +1,4 @@
-import { Deadline, internals } from '../deadline.ts'
+import { type Deadline, internals } from '../deadline.ts'
 import { type Duration, parseFloor } from '../duration.ts'
 import { BudgetTooSmallError, DeadlineExceededError, type TimeBudgetError } from '../errors.ts'
 import { type DeadlineSource, headerMalformed, skewMeasured } from '../events.ts'
@@ -79,8 +79,8 @@ function readDeadline<R extends Arriving>(request: R, options: ArrivalOptions<R>
 }
 
 function arrivalWithout(options: ArrivalOptions<never>, malformedHeader?: string): Arrival {
-  const { clock, budget, shutdown } = options
-  const deadline = Deadline.after(budget, { clock })
+  const { clock, budget, skewTolerance, shutdown } = options
+  const deadline = internals.fromWire({ remaining: budget, epochMs: undefined, skewTolerance, clock })
   const refusal = shutdown?.refusal
   return { deadline, source: 'default', clamped: false, refusal, extra: undefined, malformedHeader }
 }

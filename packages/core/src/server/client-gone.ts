@@ -2,46 +2,43 @@ import type { IncomingMessage, ServerResponse } from 'node:http'
 import type { Socket } from 'node:net'
 import { http2StreamOf, isHttp2 } from './http2.ts'
 
-/** Who wants to know how the exchange with the client ended: exactly one of the two is called, once. */
-export interface ClientObserver {
-  /** The whole response has been handed over. */
-  responseFinished(): void
-  /** The client left, or its connection broke; `how` is `client_fin`, `client_reset`, `h2_rst_8`, ... */
-  clientGone(how: string): void
-}
-
 /**
  * Watches one exchange. No single event of Node's tells a client that left from a normal end on every version and
  * protocol; the first of `aborted`, the response's `close` and the socket's `close` does, judged by what was finished.
+ * A base and no part of what it tells: each object of its own costs every request.
  */
-export class ClientWatch {
-  readonly #request: IncomingMessage
-  readonly #response: ServerResponse
-  readonly #observer: ClientObserver
+export abstract class ClientWatch {
+  protected readonly request: IncomingMessage
+  protected readonly response: ServerResponse
   readonly #socket: Socket | undefined
   #done = false
   /** Its neighbours among those of its socket. */
   next: ClientWatch | undefined
   previous: ClientWatch | undefined
 
-  constructor(request: IncomingMessage, response: ServerResponse, observer: ClientObserver) {
-    this.#request = request
-    this.#response = response
-    this.#observer = observer
+  constructor(request: IncomingMessage, response: ServerResponse) {
+    this.request = request
+    this.response = response
     // under HTTP/2 a socket serves many streams, and the stream's own events suffice
     this.#socket = isHttp2(request) ? undefined : request.socket
   }
 
-  /** Begins; decides at once if the client has left already. From now on `heard` must be called. */
-  start(): void {
+  /** The whole response has been handed over. Exactly one of the two is called, once. */
+  protected abstract responseFinished(): void
+
+  /** The client left, or its connection broke; `how` is `client_fin`, `client_reset`, `h2_rst_8`, ... */
+  protected abstract clientGone(how: string): void
+
+  /** Begins; decides at once if the client has left already. From now on `heardEnd` must be called. */
+  protected watchClient(): void {
     if (this.hasEnded) this.ended()
     else if (this.#socket !== undefined) SocketWatches.of(this.#socket).add(this)
   }
 
   /** What the request and the response emit, before anybody listens to it: cheaper than listeners of our own. */
-  heard(emitter: unknown, event: string | symbol): void {
+  protected heardEnd(emitter: unknown, event: string | symbol): void {
     if (this.#done) return
-    if (emitter === this.#response) {
+    if (emitter === this.response) {
       if (event === 'finish') this.#finished()
       else if (event === 'close') this.ended()
     } else if (event === 'aborted') this.ended()
@@ -53,16 +50,16 @@ export class ClientWatch {
   }
 
   /** Whether nothing more reaches the client, though no event may have told of it yet. */
-  get hasEnded(): boolean {
-    if (this.#request.aborted || this.#response.destroyed) return true
-    return isHttp2(this.#request)
-      ? http2StreamOf(this.#response)?.destroyed !== false
+  protected get hasEnded(): boolean {
+    if (this.request.aborted || this.response.destroyed) return true
+    return isHttp2(this.request)
+      ? http2StreamOf(this.response)?.destroyed !== false
       : this.#socket?.destroyed === true
   }
 
   #finished(): void {
     // HTTP/2 emits `finish` on every close, after a reset too
-    if (isHttp2(this.#request)) this.ended()
+    if (isHttp2(this.request)) this.ended()
     else this.#settle(undefined)
   }
 
@@ -70,24 +67,24 @@ export class ClientWatch {
     if (this.#done) return
     this.#done = true
     if (this.#socket !== undefined) SocketWatches.of(this.#socket).remove(this)
-    if (how === undefined) this.#observer.responseFinished()
-    else this.#observer.clientGone(how)
+    if (how === undefined) this.responseFinished()
+    else this.clientGone(how)
   }
 
   #isGone(): boolean {
-    const response = this.#response
-    if (this.#request.aborted) return true
-    if (isHttp2(this.#request)) return !response.writableEnded || (http2StreamOf(response)?.rstCode ?? 0) > 0
+    const response = this.response
+    if (this.request.aborted) return true
+    if (isHttp2(this.request)) return !response.writableEnded || (http2StreamOf(response)?.rstCode ?? 0) > 0
     return !response.writableFinished || (this.#socket?.errored ?? null) !== null
   }
 
   #how(): string {
-    if (isHttp2(this.#request)) return `h2_rst_${http2StreamOf(this.#response)?.rstCode ?? 0}`
+    if (isHttp2(this.request)) return `h2_rst_${http2StreamOf(this.response)?.rstCode ?? 0}`
     const failure = this.#socket?.errored ?? null
     if (failure !== null && 'code' in failure && failure.code === 'ERR_HTTP_REQUEST_TIMEOUT')
       return 'server_request_timeout'
     // destroying a response destroys its socket for the same reason
-    if (failure !== null) return failure === this.#response.errored ? 'server_closed' : 'client_reset'
+    if (failure !== null) return failure === this.response.errored ? 'server_closed' : 'client_reset'
     return this.#socket?.readableEnded === true ? 'client_fin' : 'server_closed'
   }
 }

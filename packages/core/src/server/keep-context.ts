@@ -11,19 +11,23 @@ type Emit = EventEmitter['emit']
 export function keepContext(emitter: EventEmitter, deadline: () => Deadline): void {
   const { emit } = emitter
   emitter.emit = function emitUnderDeadline(this: EventEmitter, ...args: Parameters<Emit>): boolean {
-    return emitUnder(deadline(), emit, this, args)
+    const around = deadline()
+    if (!lacksContext(this, args[0], around)) return Reflect.apply(emit, this, args)
+    return emitUnder(around, this, emit, args)
   }
 }
 
-/** Emits one event under the deadline, unless nobody listens or it is the ambient one already. */
+/** Whether somebody listens to an event who would be called outside the deadline. */
+export function lacksContext(emitter: EventEmitter, event: string | symbol, deadline: Deadline): boolean {
+  return emitter.listenerCount(event) > 0 && ambient.storage.getStore() !== deadline
+}
+
+/** Emits one event under the deadline. */
 export function emitUnder(
   deadline: Deadline,
-  emit: Emit,
   emitter: EventEmitter,
+  emit: Emit,
   args: Parameters<Emit>,
 ): boolean {
-  if (emitter.listenerCount(args[0]) === 0 || ambient.storage.getStore() === deadline) {
-    return Reflect.apply(emit, emitter, args)
-  }
   return ambient.storage.run(deadline, Reflect.apply, emit, emitter, args)
 }

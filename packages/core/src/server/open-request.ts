@@ -7,7 +7,7 @@ import { isOutcome, type Outcome } from '../outcome.ts'
 import { type Answer, answerFor, malformedAnswer } from './answer.ts'
 import { type Arrival, readArrival } from './arrival.ts'
 import { budgetFor, optionsFor } from './chosen-budget.ts'
-import { type ClientObserver, ClientWatch } from './client-gone.ts'
+import { ClientWatch } from './client-gone.ts'
 import { BegunBody } from './event-stream.ts'
 import { letConnectionGo } from './let-connection-go.ts'
 import type { ResolvedServerOptions } from './options.ts'
@@ -26,8 +26,6 @@ import { writeAnswer } from './write-answer.ts'
 
 type KnownRequest = IncomingMessage & { [keeperKey]?: OpenRequest; readonly upgrade?: boolean }
 
-type EmitArguments = Parameters<EventEmitter['emit']>
-
 /** Of an answer that was given in time so much may be on its way to the network: HTTP/2 and TLS write a little later. */
 const mostUnsent = 16_384
 
@@ -38,15 +36,12 @@ export interface OpenOptions {
 }
 
 /** A request under its deadline: whoever ends it first, the answer, the client or the clock, ends it alone. */
-export class OpenRequest implements DeadlineWatcher, ClientObserver, ExchangeKeeper, Stoppable {
-  readonly #request: IncomingMessage
-  readonly #response: ServerResponse
+export class OpenRequest extends ClientWatch implements DeadlineWatcher, ExchangeKeeper, Stoppable {
   readonly #options: ResolvedServerOptions
   readonly #arrival: Arrival
   readonly #budget: RequestBudget
   readonly #beforeAnswer: (() => void) | undefined
   readonly original: OriginalMethods
-  readonly #client: ClientWatch
   #body = BegunBody.plain
   #onExceeded: ResolvedServerOptions['onExceeded']
   #reason: TimeBudgetError | undefined
@@ -68,8 +63,7 @@ export class OpenRequest implements DeadlineWatcher, ClientObserver, ExchangeKee
     options: ResolvedServerOptions,
     { beforeAnswer }: OpenOptions,
   ) {
-    this.#request = request
-    this.#response = response
+    super(request, response)
     this.#options = options
     this.#beforeAnswer = beforeAnswer
     this.#onExceeded = options.onExceeded
@@ -81,7 +75,6 @@ export class OpenRequest implements DeadlineWatcher, ClientObserver, ExchangeKee
       options,
     })
     this.original = originalMethods(request, response)
-    this.#client = new ClientWatch(request, response, this)
   }
 
   /** The deadline that rules now: the request's, or a route's tighter one. */
@@ -109,9 +102,9 @@ export class OpenRequest implements DeadlineWatcher, ClientObserver, ExchangeKee
 
   begin(): void {
     const { refusal, extra, malformedHeader } = this.#arrival
-    guardExchange(this.#request, this.#response, this)
+    guardExchange(this.request, this.response, this)
     this.#budget.announce()
-    this.#client.start()
+    this.watchClient()
     if (this.#isOver) return
     this.#budget.join(this.#options.shutdown)
     if (malformedHeader !== undefined) this.#send(malformedAnswer(malformedHeader))
@@ -125,7 +118,7 @@ export class OpenRequest implements DeadlineWatcher, ClientObserver, ExchangeKee
     this.#onExceeded = options.onExceeded ?? this.#onExceeded
     this.#budget.join(options.shutdown)
     this.#endBy(options.shutdown?.refusal)
-    if (!this.answered) this.#endBy(this.#budget.tighten(options, budgetFor(this.#request, options)))
+    if (!this.answered) this.#endBy(this.#budget.tighten(options, budgetFor(this.request, options)))
   }
 
   /** Runs what handles the request, under its deadline. */
@@ -151,22 +144,22 @@ export class OpenRequest implements DeadlineWatcher, ClientObserver, ExchangeKee
 
   isOver(): boolean {
     if (this.#leftAtTheEdge) return false
-    return this.#isSentLate || (this.#response.writableEnded && this.#response.writableLength <= mostUnsent)
+    return this.#isSentLate || (this.response.writableEnded && this.response.writableLength <= mostUnsent)
   }
 
   deadlineEnded(reason: TimeBudgetError): void {
     this.#endBy(reason)
   }
 
-  responseFinished(): void {
+  protected override responseFinished(): void {
     this.#finish()
   }
 
-  clientGone(how: string): void {
+  protected override clientGone(how: string): void {
     const { details } = this.#budget
     // a handler or framework that breaks its own response off is no user who left
     const isOurs = how === 'server_closed'
-    if (!isOurs && !this.#response.writableEnded && this.#budget.isAtTheEdge) {
+    if (!isOurs && !this.response.writableEnded && this.#budget.isAtTheEdge) {
       this.#leftAtTheEdge = true
       return
     }
@@ -189,10 +182,30 @@ export class OpenRequest implements DeadlineWatcher, ClientObserver, ExchangeKee
 
   beforeHeaders(writeHeadArguments: unknown[] | undefined): void {
     if (this.#isBegun || this.#isAnswering) return
+    this.#body = BegunBody.of(this.#begin(writeHeadArguments))
+  }
+
+  bodyWritten(chunk: unknown): void {
+    this.#body.written(chunk)
+  }
+
+  beforeEnd(): void {
+    // nothing is cut off of what has its end
+    if (!this.#isBegun && !this.#isAnswering) this.#begin(undefined)
+  }
+
+  heard(emitter: EventEmitter, event: string | symbol): Deadline | undefined {
+    const isLast = event === 'finish' || event === 'end' || event === 'close'
+    if (isLast || event === 'aborted') this.heardEnd(emitter, event)
+    // once the answer has left, whoever hears of that works for nobody who waits
+    if (isLast && this.#isOver && this.#reason === undefined) return undefined
+    return this.#budget.contextFor(emitter, event)
+  }
+
+  #begin(writeHeadArguments: unknown[] | undefined): ResponseHead {
     this.#isBegun = true
     this.#isSentLate = this.#options.late === 'send' && this.deadline.expired
-    const head = new ResponseHead(this.#response, writeHeadArguments)
-    this.#body = BegunBody.of(head)
+    const head = new ResponseHead(this.response, writeHeadArguments)
     if (head.status >= 500) {
       // a framework that answers an error of ours in its own way sends the error's headers
       const told = head.get('x-deadline-outcome')
@@ -200,16 +213,8 @@ export class OpenRequest implements DeadlineWatcher, ClientObserver, ExchangeKee
     }
     const timing = this.#budget.serverTiming
     if (timing !== undefined) head.append('server-timing', timing)
-    if (this.#budget.isStopping) letConnectionGo(this.#response, head)
-  }
-
-  bodyWritten(chunk: unknown): void {
-    this.#body.written(chunk)
-  }
-
-  emit(emitter: EventEmitter, original: EventEmitter['emit'], args: EmitArguments): boolean {
-    this.#client.heard(emitter, args[0])
-    return this.#budget.emit(emitter, original, args)
+    if (this.#budget.isStopping) letConnectionGo(this.response, head)
+    return head
   }
 
   /**
@@ -217,7 +222,7 @@ export class OpenRequest implements DeadlineWatcher, ClientObserver, ExchangeKee
    * an `end()` that was let through, which calls `writeHead()` or `write()`: that would end the response twice.
    */
   #isLateStart(): boolean {
-    const isBegun = this.#isBegun || this.#response.headersSent
+    const isBegun = this.#isBegun || this.response.headersSent
     return this.#options.late === 'replace' && !isBegun && this.deadline.expired
   }
 
@@ -225,16 +230,16 @@ export class OpenRequest implements DeadlineWatcher, ClientObserver, ExchangeKee
   #endBy(reason: TimeBudgetError | undefined, extra?: Readonly<Record<string, number>>): void {
     if (reason === undefined || this.#reason !== undefined || this.#isOver) return
     this.#reason = reason
-    if (reason.code !== 'CLIENT_CLOSED' && !this.#client.hasEnded) this.#tellClient(reason, extra)
+    if (reason.code !== 'CLIENT_CLOSED' && !this.hasEnded) this.#tellClient(reason, extra)
     this.#budget.entry.cancel(reason)
     this.#tellEnded?.()
     if (this.#leftAtTheEdge) this.#finish()
   }
 
   #tellClient(reason: TimeBudgetError, extra: Readonly<Record<string, number>> | undefined): void {
-    const response = this.#response
+    const response = this.response
     if (!response.headersSent && !response.writableEnded) {
-      this.#send(answerFor(reason, { request: this.#request, onExceeded: this.#onExceeded, extra }))
+      this.#send(answerFor(reason, { request: this.request, onExceeded: this.#onExceeded, extra }))
     } else if (!this.isOver()) {
       this.#body.cutOff(response, reason, this.original)
       this.#seal()
@@ -247,12 +252,12 @@ export class OpenRequest implements DeadlineWatcher, ClientObserver, ExchangeKee
       this.#beforeAnswer?.()
       const timing = this.#budget.serverTiming
       const headers = timing === undefined ? answer.headers : { ...answer.headers, 'server-timing': timing }
-      writeAnswer(this.#request, this.#response, { ...answer, headers }, this.original, {
+      writeAnswer(this.request, this.response, { ...answer, headers }, this.original, {
         isLast: this.#budget.isStopping,
       })
     } catch (error) {
       process.emitWarning(`the answer could not be sent: ${String(error)}`, 'TimeBudgetWarning')
-      this.#response.destroy()
+      this.response.destroy()
     }
     this.#isAnswering = false
     this.#seal()
@@ -260,13 +265,13 @@ export class OpenRequest implements DeadlineWatcher, ClientObserver, ExchangeKee
 
   #seal(): void {
     this.#isSealed = true
-    sealResponse(this.#request, this.#response, () => this.#budget.noteLate())
+    sealResponse(this.request, this.response, () => this.#budget.noteLate())
   }
 
   #finish(): void {
     if (this.#isOver) return
     this.#isOver = true
-    const status = this.#response.headersSent ? this.#response.statusCode : undefined
+    const status = this.response.headersSent ? this.response.statusCode : undefined
     const failed = status !== undefined && status >= 500
     const outcome = this.#reason?.outcome ?? (failed ? (this.#told ?? 'error') : 'ok')
     this.#budget.settle({ outcome, status, goneBy: this.#goneBy })

@@ -9,7 +9,7 @@ import { budgetTooSmall } from '../reasons.ts'
 import { formatServerTiming } from '../server-timing.ts'
 import type { Arrival, ArrivalOptions } from './arrival.ts'
 import { warnOfIgnored, warnOfLonger } from './ignored-options.ts'
-import { emitUnder, keepContext } from './keep-context.ts'
+import { keepContext, lacksContext } from './keep-context.ts'
 import type { Shutdown, Stoppable } from './shutdown.ts'
 
 /** Whose budget it is. */
@@ -28,25 +28,27 @@ export interface BudgetParts {
 /** A request's deadline, what routes have made of it, and the events that tell of its beginning and its end. */
 export class RequestBudget {
   readonly #owner: BudgetOwner
-  readonly #parts: BudgetParts
+  /** The deadline it arrived with. */
+  readonly entry: Deadline
+  readonly #arrival: BudgetParts['arrival']
+  readonly #request: object
+  readonly #options: BudgetParts['options']
   #tightened: Deadline[] | undefined
   #shutdowns: Shutdown[] | undefined
   #isLateNoted = false
 
-  constructor(owner: BudgetOwner, parts: BudgetParts) {
+  constructor(owner: BudgetOwner, { entry, arrival, request, options }: BudgetParts) {
     this.#owner = owner
-    this.#parts = parts
-    if (!parts.options.ambient) internals.spareContext(parts.entry)
+    this.entry = entry
+    this.#arrival = arrival
+    this.#request = request
+    this.#options = options
+    if (!options.ambient) internals.spareContext(entry)
   }
 
   /** The deadline that rules now: the request's, or a route's tighter one. */
   get deadline(): Deadline {
-    return this.#tightened?.at(-1) ?? this.#parts.entry
-  }
-
-  /** The deadline it arrived with. */
-  get entry(): Deadline {
-    return this.#parts.entry
+    return this.#tightened?.at(-1) ?? this.entry
   }
 
   /** What an error about it tells of this moment. */
@@ -60,19 +62,21 @@ export class RequestBudget {
    * a moment before us; the deadline is waited for then, so that every hop of a chain ends alike.
    */
   get isAtTheEdge(): boolean {
-    const { entry, arrival, options } = this.#parts
+    const arrival = this.#arrival
+    const { skewTolerance, reserve } = this.#options
     if (this.deadline.expired) return false
     // the request around it hears of its client as well, and knows
-    if (arrival === undefined) return entry.remaining() <= options.skewTolerance
+    if (arrival === undefined) return this.entry.remaining() <= skewTolerance
     if (arrival.source !== 'header' || arrival.clamped) return false
-    return entry.remaining() + options.reserve <= options.skewTolerance
+    return this.entry.remaining() + reserve <= skewTolerance
   }
 
   announce(): void {
-    const { entry: deadline, arrival, request } = this.#parts
-    if (arrival === undefined || !requestStarted.observed) return
-    const { source, clamped } = arrival
-    requestStarted.publish(() => ({ deadline, source, clamped, request }))
+    if (this.#arrival !== undefined && requestStarted.observed) this.#tellStarted(this.#arrival)
+  }
+
+  #tellStarted({ source, clamped }: Pick<Arrival, 'source' | 'clamped'>): void {
+    requestStarted.publish(() => ({ deadline: this.entry, source, clamped, request: this.#request }))
   }
 
   /** Goes down with the process. */
@@ -95,9 +99,8 @@ export class RequestBudget {
 
   /** Gives what follows that budget, or what is left if it is less; returns the reason if there is too little. */
   tighten(options: ArrivalOptions<never>, budget: number): TimeBudgetError | undefined {
-    const { arrival, entry, options: first } = this.#parts
-    warnOfIgnored(options, first)
-    if (arrival?.source === 'default') warnOfLonger(options, entry.budget)
+    warnOfIgnored(options, this.#options)
+    if (this.#arrival?.source === 'default') warnOfLonger(options, this.entry.budget)
     const { floor, reserve } = options
     const outer = this.deadline
     const remaining = outer.remaining()
@@ -110,30 +113,26 @@ export class RequestBudget {
 
   /** Runs what handles the request, under its deadline. */
   run<T>(work: () => T): T {
-    return this.#parts.options.ambient ? runWithDeadline(this.deadline, work) : work()
+    return this.#options.ambient ? runWithDeadline(this.deadline, work) : work()
   }
 
   /** Lets what listens to an object of the request's run under its deadline too. */
   keepContext(emitter: EventEmitter): void {
-    if (this.#parts.options.ambient) keepContext(emitter, () => this.deadline)
+    if (this.#options.ambient) keepContext(emitter, () => this.deadline)
   }
 
-  /** Emits an event of an object of the request's, its listeners under the deadline. */
-  emit(
-    emitter: EventEmitter,
-    original: EventEmitter['emit'],
-    args: Parameters<EventEmitter['emit']>,
-  ): boolean {
-    return this.#parts.options.ambient
-      ? emitUnder(this.deadline, original, emitter, args)
-      : Reflect.apply(original, emitter, args)
+  /** The deadline to call an event's listeners under, unless nobody listens or they are called under it anyway. */
+  contextFor(emitter: EventEmitter, event: string | symbol): Deadline | undefined {
+    if (!this.#options.ambient) return undefined
+    const { deadline } = this
+    return lacksContext(emitter, event, deadline) ? deadline : undefined
   }
 
   /** The ledger as Server-Timing, if this caller gets it. */
   get serverTiming(): string | undefined {
-    const { entry, arrival, options } = this.#parts
-    const isWanted = options.serverTiming === 'peers' ? arrival?.source === 'header' : options.serverTiming
-    return isWanted ? formatServerTiming(entry.ledger.entries) : undefined
+    const { serverTiming } = this.#options
+    const isWanted = serverTiming === 'peers' ? this.#arrival?.source === 'header' : serverTiming
+    return isWanted ? formatServerTiming(this.entry.ledger.entries) : undefined
   }
 
   /** Counts an answer that came after the end; the first one, or none once `excuseLate` was called. */
@@ -151,22 +150,39 @@ export class RequestBudget {
 
   /** It is over: nothing is held any more, and whoever listens is told. */
   settle(end: Pick<RequestFinished, 'outcome' | 'status' | 'goneBy'>): void {
-    const { entry, arrival, request, options } = this.#parts
-    const { deadline } = this
     this.#tightened?.toReversed().forEach((tightened) => tightened.settle())
-    entry.settle()
-    this.#shutdowns?.forEach((shutdown) => shutdown.leave(this.#owner))
-    if (arrival === undefined) return
-    if (isLearned(options.floor)) teachFloor(options.floor, { spent: entry.elapsed(), outcome: end.outcome })
-    if (!requestFinished.observed) return
+    this.entry.settle()
+    if (this.#shutdowns !== undefined) this.#leave(this.#shutdowns)
+    if (this.#arrival === undefined) return
+    const { floor } = this.#options
+    if (isLearned(floor)) teachFloor(floor, { spent: this.entry.elapsed(), outcome: end.outcome })
+    if (requestFinished.observed) this.#tellFinished(this.#arrival, end)
+  }
+
+  #leave(shutdowns: readonly Shutdown[]): void {
+    for (const shutdown of shutdowns) shutdown.leave(this.#owner)
+  }
+
+  #tellFinished(
+    { source, clamped }: Pick<Arrival, 'source' | 'clamped'>,
+    end: Pick<RequestFinished, 'outcome' | 'status' | 'goneBy'>,
+  ): void {
     requestFinished.publish(() => {
-      const elapsed = entry.elapsed()
-      const isTightened = deadline !== entry
+      const { deadline } = this
+      const elapsed = this.entry.elapsed()
+      const isTightened = deadline !== this.entry
       // a route's deadline began later than the request, and ends that much later on its scale
-      const budget = isTightened ? elapsed - deadline.elapsed() + deadline.budget : entry.budget
-      const source = isTightened ? 'route' : arrival.source
-      const overrun = Math.max(0, elapsed - budget)
-      return { ...end, deadline, source, clamped: arrival.clamped, request, elapsed, budget, overrun }
+      const budget = isTightened ? elapsed - deadline.elapsed() + deadline.budget : this.entry.budget
+      return {
+        ...end,
+        deadline,
+        source: isTightened ? 'route' : source,
+        clamped,
+        request: this.#request,
+        elapsed,
+        budget,
+        overrun: Math.max(0, elapsed - budget),
+      }
     })
   }
 }

@@ -1,5 +1,7 @@
 import type { EventEmitter } from 'node:events'
 import type { IncomingMessage, ServerResponse } from 'node:http'
+import type { Deadline } from '../deadline.ts'
+import { emitUnder } from './keep-context.ts'
 
 /** Who decides over a guarded exchange. */
 export interface ExchangeKeeper {
@@ -11,8 +13,10 @@ export interface ExchangeKeeper {
   beforeHeaders(writeHeadArguments: unknown[] | undefined): void
   /** A part of the body is about to be written. */
   bodyWritten(chunk: unknown): void
-  /** In place of an event's listeners: hears of it, and calls the original. */
-  emit(emitter: EventEmitter, original: Emit, args: Parameters<Emit>): boolean
+  /** The response is about to be ended; its status and headers may not have left. */
+  beforeEnd(): void
+  /** Hears of an event before its listeners; returns the deadline to call them under, unless they need none. */
+  heard(emitter: EventEmitter, event: string | symbol): Deadline | undefined
 }
 
 type Emit = EventEmitter['emit']
@@ -77,12 +81,17 @@ function keeperOf(kept: Kept<object>): ExchangeKeeper {
 
 function emitOfKeptRequest(this: EventEmitter, ...args: Parameters<Emit>): boolean {
   const keeper = keeperOf(this)
-  return keeper.emit(this, keeper.original.emitOfRequest, args)
+  const around = keeper.heard(this, args[0])
+  const { emitOfRequest } = keeper.original
+  if (around !== undefined) return emitUnder(around, this, emitOfRequest, args)
+  return Reflect.apply(emitOfRequest, this, args)
 }
 
 function emitOfKeptResponse(this: EventEmitter, ...args: Parameters<Emit>): boolean {
   const keeper = keeperOf(this)
-  return keeper.emit(this, keeper.original.emit, args)
+  const around = keeper.heard(this, args[0])
+  if (around !== undefined) return emitUnder(around, this, keeper.original.emit, args)
+  return Reflect.apply(keeper.original.emit, this, args)
 }
 
 function guardedWriteHead(this: ServerResponse, ...args: unknown[]): ServerResponse {
@@ -106,7 +115,7 @@ function guardedEnd(this: ServerResponse, ...args: unknown[]): ServerResponse {
     dropped(args)
     return this
   }
-  keeper.beforeHeaders(undefined)
+  keeper.beforeEnd()
   return Reflect.apply(keeper.original.end, this, args)
 }
 

@@ -271,9 +271,9 @@ describe('what is malformed', () => {
 describe('what is huge', () => {
   test.each(everything)('a megabyte in %s is malformed, found so at once', (name) => {
     for (const value of ['1'.repeat(1_000_000), '1,'.repeat(500_000), ' '.repeat(1_000_000)]) {
-      const started = performance.now()
-      const { deadline, malformed } = decode({ [codecs[name].header]: value }, everything)
-      expect(performance.now() - started).toBeLessThan(50)
+      const headers = { [codecs[name].header]: value }
+      expect(leastTime(() => decode(headers, everything))).toBeLessThan(50)
+      const { deadline, malformed } = decode(headers, everything)
       expect(deadline).toBeUndefined()
       expect(malformed).toHaveLength(1)
     }
@@ -287,3 +287,13 @@ describe('what is huge', () => {
     expect(malformed).toMatchObject([{ value: '100000 values' }])
   })
 })
+
+/** Milliseconds that the fastest of five runs takes: whatever else keeps the machine busy does not meet all of them. */
+function leastTime(work: () => unknown): number {
+  const times = Array.from({ length: 5 }, () => {
+    const started = performance.now()
+    work()
+    return performance.now() - started
+  })
+  return Math.min(...times)
+}

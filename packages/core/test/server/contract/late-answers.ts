@@ -122,6 +122,20 @@ export function lateAnswerContract(host: Host): void {
       kept.close()
     })
 
+    test('that fails before any timer could run is answered all the same', async () => {
+      const handler: Handler = ({ request }) => {
+        if (request.url === '/quick') return 'quick'
+        block(120)
+        throw new Error('too late')
+      }
+      await using server = await serve(host, { handler, options })
+      expect(await call(server)).toMatchObject({
+        status: 504,
+        headers: { 'x-deadline-outcome': 'deadline_exceeded' },
+      })
+      expect(await call(server, { path: '/quick' })).toMatchObject({ status: 200 })
+    })
+
     test('loses what it said of a body, and keeps what it said of the exchange', async () => {
       const handler: Handler = ({ response }) => {
         response.statusCode = 201
