@@ -5,14 +5,13 @@ import { servers } from './http-servers.mjs'
 
 const serverFile = fileURLToPath(new URL('http-process.mjs', import.meta.url))
 const readersFile = fileURLToPath(new URL('../support/open-process.mjs', import.meta.url))
-const variants = ['bare', 'timebudget', 'timebudget, ambient: false']
 
 export async function runHeld({ node, quick }) {
   const count = quick ? 500 : 2_000
   const rows = []
   for (const framework of Object.keys(servers)) {
     const held = new Map()
-    for (const variant of variants) {
+    for (const variant of Object.keys(servers[framework])) {
       const args = [framework, variant]
       held.set(variant, await withWorkers((start) => bytesOfHeld({ start, node, args, count })))
     }
@@ -41,12 +40,12 @@ async function bytesOfHeld({ start, node, args, count }) {
 
 function rowsOf(framework, held) {
   const bare = held.get('bare')
-  return variants.map((variant) => {
-    const beyond = held.get(variant) - bare
+  return Array.from(held, ([variant, bytes]) => {
+    const beyond = bytes - bare
     return {
       name: `${framework}, ${variant}`,
-      figures: { 'bytes each': held.get(variant), 'beyond bare': beyond },
-      targets: variant === 'bare' ? [] : [{ of: 'beyond bare', value: beyond, most: 160 }],
+      figures: { 'bytes each': bytes, 'beyond bare': beyond },
+      targets: variant.startsWith('timebudget') ? [{ of: 'beyond bare', value: beyond, most: 160 }] : [],
     }
   })
 }

@@ -1,22 +1,26 @@
-import { AsyncLocalStorage } from 'node:async_hooks'
+import { guarded, withContext } from './floors.mjs'
 
 const text = 'hello world'
 const budget = 5_000
 const ours = { default: budget }
+export const contextAlone = 'AsyncLocalStorage.run alone'
+export const guardsAlone = 'guarded methods alone'
+
+/** What requests that are never answered wait for, and are held by: else a promise that nobody settles is collected. */
+const waiting = []
 
 /**
  * Each framework bare, with timebudget, and with what else is used to bound a request. Bare is the framework alone: the
- * others differ from it by one middleware. `/held` is never answered.
+ * others differ from it by one middleware; what is called alone is a part of ours that nothing can do without. `/held` is
+ * never answered.
  */
 export const servers = {
   'node:http': {
     bare: () => plain,
     timebudget: async () => (await withDeadline())(plain, ours),
     'timebudget, ambient: false': async () => (await withDeadline())(plain, { ...ours, ambient: false }),
-    'AsyncLocalStorage.run alone': () => {
-      const storage = new AsyncLocalStorage()
-      return (request, response) => storage.run(request, plain, request, response)
-    },
+    [contextAlone]: () => (request, response) => withContext(request, () => plain(request, response)),
+    [guardsAlone]: () => (request, response) => plain(...guarded(request, response)),
     'AbortSignal.timeout and any': () => (request, response) => {
       const left = new AbortController()
       response.on('close', () => left.abort())
@@ -29,6 +33,7 @@ export const servers = {
     timebudget: async () => express([(await import('@timebudget/express')).deadline(ours)]),
     'timebudget, ambient: false': async () =>
       express([(await import('@timebudget/express')).deadline({ ...ours, ambient: false })]),
+    [contextAlone]: () => express([(request, _response, next) => withContext(request, next)]),
     'connect-timeout': async () => express([(await import('connect-timeout')).default(budget)]),
     'express-timeout-handler': async () =>
       express([
@@ -43,6 +48,7 @@ export const servers = {
     timebudget: async () => koa([(await import('@timebudget/koa')).deadline(ours)]),
     'timebudget, ambient: false': async () =>
       koa([(await import('@timebudget/koa')).deadline({ ...ours, ambient: false })]),
+    [contextAlone]: () => koa([({ req }, next) => withContext(req, next)]),
     'koa-timeout-v2': async () => koa([(await import('koa-timeout-v2')).default(budget)]),
   },
   Fastify: {
@@ -54,15 +60,25 @@ export const servers = {
         plugin: (await import('@timebudget/fastify')).deadline,
         options: { ...ours, ambient: false },
       }),
+    [contextAlone]: () => fastify({ plugin: contextPlugin }),
     handlerTimeout: () => fastify({ settings: { handlerTimeout: budget } }),
   },
 }
 
 function plain({ url }, response) {
-  if (url === '/held') return
+  if (url === '/held') return void waiting.push(response)
   response.setHeader('content-type', 'text/plain')
   response.end(text)
 }
+
+function forever() {
+  return new Promise((resolve) => waiting.push(resolve))
+}
+
+async function contextPlugin(instance) {
+  instance.addHook('onRequest', (request, _reply, next) => withContext(request, next))
+}
+contextPlugin[Symbol.for('skip-override')] = true
 
 async function withDeadline() {
   return (await import('@timebudget/core/server')).withDeadline
@@ -73,7 +89,7 @@ async function express(middleware) {
   const app = express()
   for (const each of middleware) app.use(each)
   app.get('/', (_request, response) => void response.type('text').send(text))
-  app.get('/held', () => {})
+  app.get('/held', (_request, response) => void waiting.push(response))
   return app
 }
 
@@ -82,7 +98,7 @@ async function koa(middleware) {
   const app = new Koa()
   for (const each of middleware) app.use(each)
   app.use((context) => {
-    if (context.path === '/held') return new Promise(() => {})
+    if (context.path === '/held') return forever()
     context.body = text
     return undefined
   })
@@ -94,7 +110,7 @@ async function fastify({ settings, plugin, options } = {}) {
   const app = Fastify(settings)
   if (plugin !== undefined) await app.register(plugin, options)
   app.get('/', async () => text)
-  app.get('/held', () => new Promise(() => {}))
+  app.get('/held', forever)
   await app.ready()
   return app.server
 }

@@ -2,7 +2,7 @@
 import { fileURLToPath } from 'node:url'
 import { interleave, medianOf, ratioOf } from '../support/rounds.mjs'
 import { cpuOf, withWorkers } from '../support/worker.mjs'
-import { servers } from './http-servers.mjs'
+import { contextAlone, guardsAlone, servers } from './http-servers.mjs'
 
 const serverFile = fileURLToPath(new URL('http-process.mjs', import.meta.url))
 const loadFile = fileURLToPath(new URL('../support/load-process.mjs', import.meta.url))
@@ -72,7 +72,7 @@ function targetsOf(name, measured, { cpu, p99, framework, major }) {
   const peers = [...measured.keys()].filter((other) => !other.startsWith('timebudget') && other !== 'bare')
   const cheapest = Math.min(
     ...peers
-      .filter((peer) => peer !== 'AsyncLocalStorage.run alone' && peer !== 'express-timeout-handler')
+      .filter((peer) => ![contextAlone, guardsAlone, 'express-timeout-handler'].includes(peer))
       .map((peer) => ratioOf(measured, peer, { base: 'bare', figure: 'cpu' }).median),
   )
   const most = mostCpu(name, { framework, major })
