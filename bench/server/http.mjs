@@ -28,7 +28,7 @@ async function runFramework(framework, { start, node, quick }) {
   }
   running.set(withHeader, running.get('timebudget'))
   names.splice(names.indexOf('timebudget') + 1, 0, withHeader)
-  const requests = quick ? 1_000 : 2_000
+  const requests = quick ? 1_000 : 4_000
   const measured = await interleave(names, {
     rounds: quick ? 3 : 25,
     warmup: quick ? 1 : 4,
