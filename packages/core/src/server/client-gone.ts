@@ -12,9 +12,8 @@ export abstract class ClientWatch {
   protected readonly response: ServerResponse
   readonly #socket: Socket | undefined
   #done = false
-  /** Its neighbours among those of its socket. */
-  next: ClientWatch | undefined
-  previous: ClientWatch | undefined
+  /** Those that began queued on the same socket, if it is one of them. */
+  #queued: Set<ClientWatch> | undefined
 
   constructor(request: IncomingMessage, response: ServerResponse) {
     this.request = request
@@ -31,8 +30,11 @@ export abstract class ClientWatch {
 
   /** Begins; decides at once if the client has left already. From now on `heardEnd` must be called. */
   protected watchClient(): void {
-    if (this.hasEnded) this.ended()
-    else if (this.#socket !== undefined) SocketWatches.of(this.#socket).add(this)
+    if (this.hasEnded) return this.ended()
+    // of its socket's end a response hears as `close`, but not while it waits for the one before it on that socket
+    if (this.#socket === undefined || this.response.socket === this.#socket) return
+    this.#queued = queuedOn(this.#socket)
+    this.#queued.add(this)
   }
 
   /** What the request and the response emit, before anybody listens to it: cheaper than listeners of our own. */
@@ -66,7 +68,7 @@ export abstract class ClientWatch {
   #settle(how: string | undefined): void {
     if (this.#done) return
     this.#done = true
-    if (this.#socket !== undefined) SocketWatches.of(this.#socket).remove(this)
+    this.#queued?.delete(this)
     if (how === undefined) this.responseFinished()
     else this.clientGone(how)
   }
@@ -89,45 +91,19 @@ export abstract class ClientWatch {
   }
 }
 
-const watchesKey: unique symbol = Symbol('timebudget.watches')
-type WatchedSocket = Socket & { [watchesKey]?: SocketWatches }
+const queuedKey: unique symbol = Symbol('timebudget.queued')
+type QueueingSocket = Socket & { [queuedKey]?: Set<ClientWatch> }
 
-/**
- * The exchanges that are on over one socket: more than one if they are pipelined. One listener serves all of them, for the
- * socket's life: to add and to remove one would cost each request a microsecond, and ten print a warning.
- */
-class SocketWatches {
-  #first: ClientWatch | undefined
-
-  static of(socket: WatchedSocket): SocketWatches {
-    let watches = socket[watchesKey]
-    if (watches === undefined) {
-      watches = new SocketWatches()
-      socket[watchesKey] = watches
-      socket.on('close', onSocketClose)
-    }
-    return watches
+/** The exchanges that began queued on a socket. One listener serves all, for the socket's life: ten print a warning. */
+function queuedOn(socket: QueueingSocket): Set<ClientWatch> {
+  let queued = socket[queuedKey]
+  if (queued === undefined) {
+    queued = socket[queuedKey] = new Set()
+    socket.on('close', endQueued)
   }
-
-  // a list through the watches themselves: a set for each socket would hold more than all else that a request holds
-  add(watch: ClientWatch): void {
-    watch.next = this.#first
-    if (this.#first !== undefined) this.#first.previous = watch
-    this.#first = watch
-  }
-
-  remove(watch: ClientWatch): void {
-    if (watch.previous !== undefined) watch.previous.next = watch.next
-    else if (this.#first === watch) this.#first = watch.next
-    if (watch.next !== undefined) watch.next.previous = watch.previous
-    watch.next = watch.previous = undefined
-  }
-
-  closed(): void {
-    for (let watch = this.#first; watch !== undefined; watch = this.#first) watch.ended()
-  }
+  return queued
 }
 
-function onSocketClose(this: WatchedSocket): void {
-  this[watchesKey]?.closed()
+function endQueued(this: QueueingSocket): void {
+  for (const watch of this[queuedKey] ?? []) watch.ended()
 }
