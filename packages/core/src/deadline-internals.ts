@@ -1,11 +1,12 @@
-import type { ArmedOwner, DeadlineWatcher } from './armed.ts'
+import type { DeadlineWatcher } from './armed.ts'
 import type { Clock } from './clock.ts'
-import type { ChildOptions, Deadline } from './deadline.ts'
+import type { Deadline } from './deadline.ts'
+import type { TimerOwner } from './deadline-timers.ts'
 import type { TimeBudgetError } from './errors.ts'
 import type { LedgerEntry } from './ledger.ts'
 
 /** What the rest of core may do with a deadline and users may not. */
-export interface DeadlineInternals extends ArmedOwner {
+export interface DeadlineInternals extends TimerOwner<Deadline> {
   isOurs(value: Deadline): boolean
   /**
    * Acts for the deadline from now on; with `hold` the process stays alive until it ends or is settled. Returns the
@@ -32,12 +33,22 @@ export interface DeadlineInternals extends ArmedOwner {
   /** A child whose end is an operation's timeout, holding the operation that runs in it. */
   forOperation(
     parent: Deadline | undefined,
-    options: ChildOptions & { readonly label: string; readonly signal: AbortSignal | undefined },
+    limits: {
+      readonly name: string
+      readonly timeout: number
+      readonly reserve: number
+      readonly signal: AbortSignal | undefined
+    },
   ): Deadline
   /** The innermost operation a deadline belongs to. */
   operationOf(deadline: Deadline): LedgerEntry | undefined
   setOperation(deadline: Deadline, operation: LedgerEntry): void
   clockOf(deadline: Deadline): Clock
+  /** The moment at which it was made, monotonic milliseconds. */
+  startOf(deadline: Deadline): number
+  // `now` is a reading of its clock: that costs as much as all the rest, and one serves for several answers
+  reasonAt(deadline: Deadline, now: number): TimeBudgetError | undefined
+  remainingAt(deadline: Deadline, now: number): number
   /** Whoever works under it hands it on themselves: its operations use no async context. */
   spareContext(deadline: Deadline): void
   sparesContext(deadline: Deadline): boolean

@@ -1,52 +1,38 @@
-import { setMaxListeners } from 'node:events'
-import type { Clock } from './clock.ts'
-import { systemClock } from './clock.ts'
-import { Armed } from './armed.ts'
+import type { DeadlineWatcher } from './armed.ts'
+import { type Clock, systemClock } from './clock.ts'
 import type { DeadlineInternals } from './deadline-internals.ts'
+import { DeadlineLinks } from './deadline-links.ts'
+import {
+  type ChildOptions,
+  childOptionNames,
+  deadlineOptionNames,
+  type DeadlineOptions,
+} from './deadline-options.ts'
+import { DeadlineOrigin } from './deadline-origin.ts'
 import { timersOf } from './deadline-timers.ts'
-import type { Duration, Floor } from './duration.ts'
-import { parseDuration, parseFloor, wholeMilliseconds } from './duration.ts'
+import { type Duration, type Floor, parseDuration, parseFloor, wholeMilliseconds } from './duration.ts'
 import type { TimeBudgetError } from './errors.ts'
 import { refuseUnknownOptions } from './known-options.ts'
-import { Ledger, type LedgerEntry } from './ledger.ts'
+import { Ledger } from './ledger.ts'
+import { LimitedWork } from './limited-work.ts'
 import { budgetTooSmall, cancellation, timeIsUp } from './reasons.ts'
-import { tie } from './signal-deadline.ts'
+import { abortUnder, controllerOf } from './signal-deadline.ts'
+import { noSlot } from './slot-lists.ts'
 import { defaultSkewTolerance } from './wire/skew.ts'
 
-/** What a new deadline is bound to. */
-export interface DeadlineOptions {
-  /** The new deadline ends no later than this one, and with it. */
-  readonly parent?: Deadline | undefined
-  /** Ends the deadline when it aborts. */
-  readonly signal?: AbortSignal | undefined
-  /** A name for messages and traces. */
-  readonly label?: string | undefined
-  /** Where time comes from; the parent's clock, else the process's own. */
-  readonly clock?: Clock | undefined
-}
-
-/** How a child is narrower than its parent. */
-export interface ChildOptions {
-  readonly timeout?: Duration | undefined
-  /** Time kept back from the child for what comes after it. */
-  readonly reserve?: Duration | undefined
-  readonly label?: string | undefined
-}
-
-const optionNames = ['parent', 'signal', 'label', 'clock'] as const satisfies (keyof DeadlineOptions)[]
-const childOptionNames = ['timeout', 'reserve', 'label'] as const satisfies (keyof ChildOptions)[]
-
-interface DeadlineShape {
-  readonly clock: Clock
-  readonly parent: Deadline | undefined
-  readonly budget: number
+/** Between what a new deadline lies; monotonic milliseconds. */
+interface Bounds {
   readonly startedAt: number
-  readonly endsAt: number
-  readonly label: string | undefined
-  /** Whether running out of it is an operation's timeout rather than the request's deadline. */
-  readonly ofOperation: boolean
-  readonly epochMs?: number | undefined
-  readonly skewTolerance: number
+  /** May be negative: what comes over the wire can lie in the past. */
+  readonly timeout: number
+  /** It ends no later. */
+  readonly latest: number
+}
+
+/** Why a deadline has ended, and when. */
+interface Ending {
+  readonly reason: TimeBudgetError
+  readonly at: number
 }
 
 export let internals: DeadlineInternals
@@ -58,40 +44,33 @@ export let internals: DeadlineInternals
 export class Deadline {
   /** Milliseconds granted here. */
   readonly budget: number
-  readonly label: string | undefined
   readonly #clock: Clock
   readonly #startedAt: number
   readonly #endsAt: number
   readonly #parent: Deadline | undefined
-  /** Whose end this is: its own, or an ancestor's that leaves no more. */
-  readonly #limit: Deadline
-  readonly #ofOperation: boolean
-  readonly #skewTolerance: number
-  /** Another copy's deadline, whose end this is: its reason counts, and its timer. */
-  #other: Deadline | undefined
-  #epochMs: number | undefined
-  #reason: TimeBudgetError | undefined
-  #endedAt: number | undefined
+  readonly #work: LimitedWork | undefined
+  #origin: DeadlineOrigin | undefined
+  #ending: Ending | undefined
+  /** Its work is over, or all who had to hear of its end have: it holds nothing any more. */
   #settled = false
-  #sparesContext = false
-  #attempt = 1
-  #controller: AbortController | undefined
-  #armed: Armed | undefined
+  #slot = noSlot
+  #watcher: DeadlineWatcher | undefined
+  #links: DeadlineLinks | undefined
   #ledger: Ledger | undefined
-  #operation: LedgerEntry | undefined
 
-  private constructor(shape: DeadlineShape) {
-    this.budget = shape.budget
-    this.label = shape.label
-    this.#clock = shape.clock
-    this.#startedAt = shape.startedAt
-    this.#endsAt = shape.endsAt
-    this.#parent = shape.parent
-    this.#ofOperation = shape.ofOperation
-    this.#epochMs = shape.epochMs
-    this.#skewTolerance = shape.skewTolerance
-    const parent = shape.parent
-    this.#limit = parent !== undefined && parent.#endsAt === shape.endsAt ? parent.#limit : this
+  private constructor(
+    clock: Clock,
+    parent: Deadline | undefined,
+    { startedAt, timeout, latest }: Bounds,
+    work: LimitedWork | undefined,
+  ) {
+    // not endsAt - startedAt: 2000 ms from 35.7 ms on would come to a little more than 2000
+    this.budget = Math.max(0, Math.min(timeout, latest - startedAt))
+    this.#clock = clock
+    this.#startedAt = startedAt
+    this.#endsAt = Math.min(startedAt + timeout, latest)
+    this.#parent = parent
+    this.#work = work
   }
 
   /**
@@ -99,7 +78,7 @@ export class Deadline {
    * @throws TypeError when the budget is NaN, negative or unreadable, or an option does not exist.
    */
   static after(budget: Duration, options: DeadlineOptions = {}): Deadline {
-    return Deadline.#make(parseDuration(budget, 'budget'), options, undefined)
+    return Deadline.#make(parseDuration(budget, 'budget'), options)
   }
 
   /**
@@ -111,104 +90,100 @@ export class Deadline {
     // null is what JSON makes of Infinity: as a number it would be 1970
     if (typeof moment !== 'number' || Number.isNaN(moment))
       throw new TypeError(`epochMs: expected Unix epoch milliseconds or a valid Date`)
-    return Deadline.#make(moment - clockFor(options).epoch(), options, moment)
+    const deadline = Deadline.#make(moment - clockFor(options).epoch(), options)
+    deadline.#knownOrigin().epochMs = moment
+    return deadline
   }
 
-  static #make(remaining: number, options: DeadlineOptions, epochMs: number | undefined): Deadline {
-    refuseUnknownOptions(options, optionNames)
+  static #make(timeout: number, options: DeadlineOptions): Deadline {
+    refuseUnknownOptions(options, deadlineOptionNames)
+    const { label, signal } = options
     const clock = clockFor(options)
     const startedAt = clock.now()
     const parent = options.parent === undefined ? undefined : adopt(options.parent)
     const latest = parent === undefined ? Infinity : parent.#endsAt
-    const endsAt = Math.min(startedAt + remaining, latest)
-    const deadline = new Deadline({
-      clock,
-      parent,
-      budget: Math.max(0, Math.min(remaining, latest - startedAt)),
-      startedAt,
-      endsAt,
-      label: options.label,
-      ofOperation: false,
-      epochMs,
-      skewTolerance: parent === undefined ? defaultSkewTolerance : parent.#skewTolerance,
-    })
-    if (options.signal !== undefined) deadline.#follow(options.signal)
+    const work = label === undefined ? undefined : new LimitedWork(label, { isOperation: false })
+    const deadline = new Deadline(clock, parent, { startedAt, timeout, latest }, work)
+    if (signal !== undefined) deadline.#follow(signal)
     return deadline
   }
 
   static {
     internals = {
       isOurs: (value) => #endsAt in value,
-      fire: (deadline) => deadline.#fire(),
-      observe: (deadline) => deadline.#observe(),
+      momentOf: (deadline) => deadline.#endsAt,
+      fire(deadline) {
+        deadline.#slot = noSlot
+        deadline.#fire()
+      },
       watch(deadline, watcher, { hold, isJustMade = false }) {
-        const armed = deadline.#arm({ hold }, isJustMade ? deadline.#startedAt : deadline.#clock.now())
-        if (armed === undefined) return deadline.#reason
-        armed.watcher = watcher
+        if (!deadline.#arm(isJustMade ? deadline.#startedAt : deadline.#clock.now()))
+          return deadline.#ending?.reason
+        deadline.#watcher = watcher
+        if (hold && deadline.#slot !== noSlot) timersOf(deadline.#clock, internals).hold(deadline.#slot)
         return undefined
       },
-      claim: (deadline, reason) => deadline.#observe() ?? deadline.#end(reason, deadline.#clock.now()),
-      fromWire({ remaining, epochMs, skewTolerance, clock = systemClock }) {
+      claim(deadline, reason) {
+        const now = deadline.#clock.now()
+        return deadline.#observe(now) ?? deadline.#end(reason, now)
+      },
+      fromWire({ remaining: timeout, epochMs, skewTolerance, clock = systemClock }) {
         const startedAt = clock.now()
-        return new Deadline({
-          clock,
-          parent: undefined,
-          budget: Math.max(0, remaining),
-          startedAt,
-          endsAt: startedAt + remaining,
-          label: undefined,
-          ofOperation: false,
-          epochMs,
-          skewTolerance,
-        })
+        const bounds = { startedAt, timeout, latest: Infinity }
+        const deadline = new Deadline(clock, undefined, bounds, undefined)
+        if (epochMs !== undefined) deadline.#knownOrigin().epochMs = epochMs
+        if (skewTolerance !== defaultSkewTolerance) deadline.#knownOrigin().skewTolerance = skewTolerance
+        return deadline
       },
       following(other) {
-        const deadline = internals.fromWire({
-          remaining: other.remaining(),
-          epochMs: other.expiresAt,
-          skewTolerance: defaultSkewTolerance,
-          clock: systemClock,
-        })
-        deadline.#other = other
+        const deadline = Deadline.after(other.remaining())
+        const origin = deadline.#knownOrigin()
+        origin.epochMs = other.expiresAt
+        origin.other = other
         deadline.#follow(other.signal)
         return deadline
       },
-      forOperation(parent, options) {
-        const deadline = (parent ?? Deadline.after(Infinity)).#narrow(options, { ofOperation: true })
-        if (options.signal !== undefined) deadline.#follow(options.signal)
+      forOperation(parent, { name, timeout, reserve, signal }) {
+        const work = new LimitedWork(name, { isOperation: true })
+        const deadline = (parent ?? Deadline.after(Infinity)).#narrow(timeout, reserve, work)
+        if (signal !== undefined) deadline.#follow(signal)
         return deadline
       },
       operationOf(deadline) {
-        for (let holder: Deadline | undefined = deadline; holder !== undefined; holder = holder.#parent) {
-          if (holder.#operation !== undefined) return holder.#operation
-        }
-        return undefined
+        const parent = deadline.#parent
+        return deadline.#work?.entry ?? (parent === undefined ? undefined : internals.operationOf(parent))
       },
       setOperation(deadline, operation) {
-        deadline.#operation = operation
+        if (deadline.#work !== undefined) deadline.#work.entry = operation
       },
       setAttempt(deadline, attempt) {
-        deadline.#attempt = attempt
+        if (attempt !== deadline.attempt) deadline.#knownOrigin().attempt = attempt
       },
+      startOf: (deadline) => deadline.#startedAt,
+      reasonAt: (deadline, now) => deadline.#observe(now),
+      remainingAt: (deadline, now) => deadline.#remainingAt(now),
       clockOf: (deadline) => deadline.#clock,
       spareContext(deadline) {
-        deadline.#sparesContext = true
+        deadline.#knownOrigin().sparesContext = true
       },
       sparesContext(deadline) {
         const parent = deadline.#parent
-        return deadline.#sparesContext || (parent !== undefined && internals.sparesContext(parent))
+        return deadline.#origin?.sparesContext ?? (parent !== undefined && internals.sparesContext(parent))
       },
     }
   }
 
+  /** A name for messages and traces. */
+  get label(): string | undefined {
+    return this.#work?.label
+  }
+
   /** Unix epoch milliseconds of the end, for the wire only; the value received, while it agrees with our own clock. */
   get expiresAt(): number {
-    if (this.#limit !== this) return this.#limit.expiresAt
+    const limit = this.#limit
+    if (limit !== this) return limit.expiresAt
     const own = Math.floor(this.#clock.epoch() + this.#endsAt - this.#clock.now())
-    const ahead = own - (this.#epochMs ?? Infinity)
-    // 1 ms: what two readings of a clock that counts whole milliseconds differ by
-    if (!(ahead >= -1 && ahead <= this.#skewTolerance)) this.#epochMs = own
-    return this.#epochMs ?? own
+    return this.#knownOrigin().agreedEnd(own, this.#skewTolerance)
   }
 
   /**
@@ -216,25 +191,32 @@ export class Deadline {
    * caller's. Travels as `X-Request-Attempt`, so that nobody retries inside a retry.
    */
   get attempt(): number {
-    return Math.max(this.#attempt, this.#parent?.attempt ?? 1)
+    return Math.max(this.#origin?.attempt ?? 1, this.#parent?.attempt ?? 1)
   }
 
   /** Aborts when the deadline ends, with the reason; never because the work went well. Made on first use. */
   get signal(): AbortSignal {
-    this.#controller ??= this.#makeController()
-    return this.#controller.signal
+    const links = this.#knownLinks()
+    if (links.controller !== undefined) return links.controller.signal
+    const controller = controllerOf(this)
+    links.controller = controller
+    const now = this.#clock.now()
+    const reason = this.#observe(now)
+    if (reason !== undefined) controller.abort(reason)
+    else this.#arm(now)
+    return controller.signal
   }
 
   /** What each operation of the request was given, spent, and how it ended; one for a deadline and all its children. */
   get ledger(): Ledger {
     if (this.#parent !== undefined) return this.#parent.ledger
-    this.#ledger ??= new Ledger(() => this.#clock.now(), this.#startedAt)
+    this.#ledger ??= new Ledger(this.#clock, this.#startedAt)
     return this.#ledger
   }
 
   /** Milliseconds left, never negative; 0 once cancelled. */
   remaining(): number {
-    return this.#observe() === undefined ? this.#left() : 0
+    return this.#remainingAt(this.#clock.now())
   }
 
   /** Milliseconds since it was made. */
@@ -244,12 +226,12 @@ export class Deadline {
 
   /** Whether it has passed or was cancelled. */
   get expired(): boolean {
-    return this.#observe() !== undefined
+    return this.reason !== undefined
   }
 
   /** Why it ended; the first cause, the same here and in every child. */
   get reason(): TimeBudgetError | undefined {
-    return this.#observe()
+    return this.#ending?.reason ?? this.#observe(this.#clock.now())
   }
 
   /**
@@ -257,9 +239,7 @@ export class Deadline {
    * @throws the reason, once it has ended.
    */
   timeoutFor(want: Duration): number {
-    const timeout = parseDuration(want, 'want')
-    this.#assertRunning()
-    return wholeMilliseconds(Math.min(timeout, this.#left()))
+    return wholeMilliseconds(Math.min(parseDuration(want, 'want'), this.#assertRunning()))
   }
 
   /**
@@ -267,8 +247,7 @@ export class Deadline {
    * @throws BudgetTooSmallError if less is left; the reason, once it has ended.
    */
   assertRemaining(floor: Floor, operation?: string): void {
-    this.#assertRunning()
-    const remaining = this.#left()
+    const remaining = this.#assertRunning()
     const needed = parseFloor(floor, 'floor', remaining)
     if (remaining < needed) throw budgetTooSmall({ operation, needed, remaining, of: this })
   }
@@ -279,16 +258,21 @@ export class Deadline {
    */
   child(options: ChildOptions): Deadline {
     refuseUnknownOptions(options, childOptionNames)
-    return this.#narrow(options, {
-      ofOperation: options.timeout !== undefined || options.reserve !== undefined,
-    })
+    const { timeout, reserve, label } = options
+    const isOperation = timeout !== undefined || reserve !== undefined
+    return this.#narrow(
+      timeout === undefined ? Infinity : parseDuration(timeout, 'timeout'),
+      reserve === undefined ? 0 : parseDuration(reserve, 'reserve'),
+      isOperation || label !== undefined ? new LimitedWork(label, { isOperation }) : undefined,
+    )
   }
 
   /** Ends it now; the reason is ours as it is, anything else becomes the cause of a CancelledError. */
   cancel(reason?: unknown): void {
     if (this.#settled) return
-    if (this.#observe() === undefined) {
-      this.#end(cancellation(reason, { budget: this.budget, elapsed: this.elapsed() }), this.#clock.now())
+    const now = this.#clock.now()
+    if (this.#observe(now) === undefined) {
+      this.#end(cancellation(reason, { budget: this.budget, elapsed: now - this.#startedAt }), now)
     }
     this.#notify()
   }
@@ -296,10 +280,15 @@ export class Deadline {
   /** The work is over: timers, links and listeners are gone and the signal will not abort any more. */
   settle(): void {
     if (this.#settled) return
-    this.#settled = true
-    const armed = this.#armed
-    this.#armed = undefined
-    if (armed !== undefined) armed.release(Deadline.#liveAbove(this.#parent))
+    this.#letGo()
+    let below = this.#links?.takeBelow()
+    if (below === undefined) return
+    const heir = Deadline.#liveAbove(this.#parent, this.#clock.now())
+    for (; below !== undefined; below = this.#links?.takeBelow()) {
+      // where those above have ended, and are just telling so, they no longer reach what was below
+      if (heir === undefined) below.#fire()
+      else below.#joinUnder(heir)
+    }
   }
 
   /** Settles it at the end of a `using` block. */
@@ -307,51 +296,66 @@ export class Deadline {
     this.settle()
   }
 
-  #left(): number {
-    return Math.max(0, Math.min(this.budget, this.#endsAt - this.#clock.now()))
+  /** Whose end this is: its own, or an ancestor's that leaves no more. */
+  get #limit(): Deadline {
+    const parent = this.#parent
+    return parent !== undefined && parent.#endsAt === this.#endsAt ? parent.#limit : this
   }
 
-  #assertRunning(): void {
-    const reason = this.#observe()
-    if (reason !== undefined) throw reason
+  get #skewTolerance(): number {
+    const own = this.#origin?.skewTolerance
+    if (own !== undefined || this.#parent === undefined) return own ?? defaultSkewTolerance
+    return this.#parent.#skewTolerance
   }
 
-  #narrow(options: ChildOptions, { ofOperation }: { readonly ofOperation: boolean }): Deadline {
+  #knownOrigin(): DeadlineOrigin {
+    this.#origin ??= new DeadlineOrigin()
+    return this.#origin
+  }
+
+  #knownLinks(): DeadlineLinks {
+    this.#links ??= new DeadlineLinks(this)
+    return this.#links
+  }
+
+  #remainingAt(now: number): number {
+    return this.#observe(now) === undefined ? this.#left(now) : 0
+  }
+
+  #left(now: number): number {
+    return Math.max(0, Math.min(this.budget, this.#endsAt - now))
+  }
+
+  /** What is left; throws the reason once it has ended. */
+  #assertRunning(): number {
     const now = this.#clock.now()
-    const timeout = options.timeout === undefined ? Infinity : parseDuration(options.timeout, 'timeout')
-    const reserve = options.reserve === undefined ? 0 : parseDuration(options.reserve, 'reserve')
+    const reason = this.#observe(now)
+    if (reason !== undefined) throw reason
+    return this.#left(now)
+  }
+
+  #narrow(timeout: number, reserve: number, work: LimitedWork | undefined): Deadline {
+    const startedAt = this.#clock.now()
     // Infinity minus an infinite reserve is no number
-    const latest = reserve === Infinity ? now : this.#endsAt - reserve
-    const endsAt = Math.min(now + timeout, latest)
-    return new Deadline({
-      clock: this.#clock,
-      parent: this,
-      // not endsAt - now: 2000 ms from 35.7 ms on would come to a little more than 2000
-      budget: Math.max(0, Math.min(timeout, latest - now)),
-      startedAt: now,
-      endsAt,
-      label: options.label,
-      ofOperation,
-      skewTolerance: this.#skewTolerance,
-    })
+    const latest = reserve === Infinity ? startedAt : this.#endsAt - reserve
+    return new Deadline(this.#clock, this, { startedAt, timeout, latest }, work)
   }
 
   /** The reason as the clock and the ancestors have it by now, whether or not a timer has run. */
-  #observe(now: number = this.#clock.now()): TimeBudgetError | undefined {
-    if (this.#reason !== undefined) return this.#reason
+  #observe(now: number): TimeBudgetError | undefined {
+    if (this.#ending !== undefined) return this.#ending.reason
     const parent = this.#parent
-    if (parent !== undefined) {
-      // by the same reading of the clock: between two of them the parent's time, which is also this one's, may run out
-      const inherited = parent.#observe(now)
-      const endedAt = parent.#endedAt
-      if (inherited !== undefined && endedAt !== undefined && endedAt <= this.#ownEnd)
-        return this.#end(inherited, endedAt)
+    // by the same reading of the clock: between two of them the parent's time, which is also this one's, may run out
+    if (parent !== undefined && parent.#observe(now) !== undefined) {
+      const ending = parent.#ending
+      if (ending !== undefined && ending.at <= this.#ownEnd) return this.#end(ending.reason, ending.at)
     }
-    const told = this.#other?.reason
+    const told = this.#origin?.other?.reason
     if (told !== undefined) return this.#end(told, Math.min(now, this.#endsAt))
     if (now < this.#endsAt) return undefined
     const left = parent === undefined ? 0 : Math.max(0, parent.#endsAt - now)
-    return this.#end(timeIsUp(this, { ofOperation: this.#ofOperation, left }), this.#ownEnd)
+    const ofOperation = this.#work?.isOperation === true
+    return this.#end(timeIsUp(this, { ofOperation, left }), this.#ownEnd)
   }
 
   /** When its own time is up; with a reserve larger than what is left, not before it was made. */
@@ -360,61 +364,72 @@ export class Deadline {
   }
 
   #end(reason: TimeBudgetError, at: number): TimeBudgetError {
-    this.#reason = reason
-    this.#endedAt = at
+    this.#ending = { reason, at }
     return reason
   }
 
   #fire(): void {
     // whoever set the limit acts first: the answer is on its way before the work hears of it
-    if (this.#limit !== this && !this.#limit.#settled) this.#limit.#fire()
-    if (this.#armed?.watcher?.isOver() === true) this.settle()
-    else if (this.#observe() !== undefined) this.#notify()
+    const limit = this.#limit
+    if (limit !== this && !limit.#settled) limit.#fire()
+    if (this.#watcher?.isOver() === true) this.settle()
+    else this.#tell()
   }
 
+  #tell(): void {
+    if (this.#observe(this.#clock.now()) !== undefined) this.#notify()
+  }
+
+  /** Tells everybody once: first the watcher, then the listeners of the signal, then the children. */
   #notify(): void {
-    const armed = this.#armed
-    this.#armed = undefined
-    if (armed !== undefined && this.#reason !== undefined) armed.notify(this.#reason)
+    if (this.#settled || this.#ending === undefined) return
+    const { reason } = this.#ending
+    const watcher = this.#watcher
+    this.#letGo()
+    watcher?.deadlineEnded(reason)
+    const links = this.#links
+    if (links === undefined) return
+    if (links.controller !== undefined) abortUnder(this, links.controller, reason)
+    for (let below = links.takeBelow(); below !== undefined; below = links.takeBelow()) below.#tell()
   }
 
-  #makeController(): AbortController {
-    const controller = new AbortController()
-    const { signal } = controller
-    tie(signal, this)
-    // one request may well make fifty calls; no 0, on which Node 20's getMaxListeners throws, and undici's Request with it
-    setMaxListeners(Infinity, signal)
-    const reason = this.#observe()
-    if (reason !== undefined) controller.abort(reason)
-    else {
-      const armed = this.#arm({ hold: false })
-      if (armed !== undefined) armed.controller = controller
-    }
-    return controller
+  /** Gives back what `#arm`, `watch` and `#follow` took; what is below is left to the caller. */
+  #letGo(): void {
+    this.#settled = true
+    this.#watcher = undefined
+    this.#links?.leave()
+    this.#links?.unfollow()
+    if (this.#slot === noSlot) return
+    timersOf(this.#clock, internals).remove(this.#slot)
+    this.#slot = noSlot
   }
 
   #follow(signal: AbortSignal): void {
-    this.#arm({ hold: false })?.followSignal(signal, () => this.cancel(signal.reason))
+    if (this.#arm(this.#clock.now())) this.#knownLinks().follow(signal, () => this.cancel(signal.reason))
   }
 
-  /** Timer and links, made on first use; nothing once it has ended or is settled. */
-  #arm({ hold }: { readonly hold: boolean }, now: number = this.#clock.now()): Armed | undefined {
-    if (this.#settled) return undefined
-    if (this.#observe(now) !== undefined) return undefined
-    if (this.#armed === undefined) {
-      const at = this.#other === undefined ? this.#endsAt : Infinity
-      this.#armed = new Armed(this, internals, timersOf(this.#clock), at)
-      this.#armed.joinUnder(Deadline.#liveAbove(this.#parent))
+  /** Sets its timer and joins those above, if it has not; `false` once it has ended or is settled. */
+  #arm(now: number): boolean {
+    if (this.#settled || this.#observe(now) !== undefined) return false
+    if (this.#parent !== undefined && this.#links?.isUnderAnother !== true) {
+      const above = Deadline.#liveAbove(this.#parent, now)
+      if (above !== undefined) this.#joinUnder(above)
     }
-    this.#armed.start({ hold, now })
-    return this.#armed
+    if (this.#slot === noSlot && this.#endsAt !== Infinity && this.#origin?.other === undefined) {
+      this.#slot = timersOf(this.#clock, internals).add(this, now)
+    }
+    return true
   }
 
-  /** The nearest of the deadline and its ancestors that is not settled, armed. */
-  static #liveAbove(deadline: Deadline | undefined): Armed | undefined {
+  #joinUnder(above: Deadline): void {
+    this.#knownLinks().joinUnder(above.#knownLinks())
+  }
+
+  /** The nearest of the deadline and its ancestors that is not settled, armed; nothing if it has ended. */
+  static #liveAbove(deadline: Deadline | undefined, now: number): Deadline | undefined {
     let above = deadline
-    while (above !== undefined && above.#settled) above = above.#parent
-    return above === undefined ? undefined : above.#arm({ hold: false })
+    while (above !== undefined && above.#settled && above.#ending === undefined) above = above.#parent
+    return above !== undefined && above.#arm(now) ? above : undefined
   }
 }
 

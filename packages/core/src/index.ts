@@ -1,4 +1,5 @@
-export { type ChildOptions, Deadline, type DeadlineOptions } from './deadline.ts'
+export { Deadline } from './deadline.ts'
+export type { ChildOptions, DeadlineOptions } from './deadline-options.ts'
 export { deadlineBehind, remainingOf } from './signal-deadline.ts'
 export { bind, currentDeadline, detach, runWithDeadline } from './current.ts'
 export { isAtTheEdge, waitOutTheEdge } from './edge.ts'

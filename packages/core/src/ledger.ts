@@ -1,3 +1,4 @@
+import type { Clock } from './clock.ts'
 import type { Outcome } from './outcome.ts'
 
 /** One operation of a request: what it was given, what it spent, how it ended. Milliseconds. */
@@ -38,13 +39,13 @@ const mostEntries = 1024
 
 /** What each operation of a request was given, spent, and how it ended, in the order of their start. */
 export class Ledger {
-  readonly #now: () => number
+  readonly #clock: Clock
   readonly #openedAt: number
   readonly #entries: Writable<LedgerEntry>[] = []
   #dropped = 0
 
-  constructor(now: () => number, openedAt: number) {
-    this.#now = now
+  constructor(clock: Clock, openedAt: number) {
+    this.#clock = clock
     this.#openedAt = openedAt
   }
 
@@ -58,13 +59,16 @@ export class Ledger {
     return this.#dropped
   }
 
-  /** Notes the start of an operation; `close` notes its end. */
-  open({ name, parent, remaining, granted, floor, reserve }: LedgerOpening): LedgerEntry {
+  /** Notes the start of an operation; `close` notes its end. `now` is a reading of its clock just taken. */
+  open(
+    { name, parent, remaining, granted, floor, reserve }: LedgerOpening,
+    now: number = this.#clock.now(),
+  ): LedgerEntry {
     // field by field: a spread makes V8 build a new shape for every entry, a hundred times as slow
     return this.#keep({
       name,
       path: parent === undefined ? name : `${parent.path}.${name}`,
-      start: this.#elapsed(),
+      start: now - this.#openedAt,
       remaining,
       granted,
       floor,
@@ -75,12 +79,12 @@ export class Ledger {
     })
   }
 
-  /** Notes the end; the first one counts. */
-  close(entry: LedgerEntry, outcome: Outcome): void {
+  /** Notes the end; the first one counts. `now` is a reading of its clock just taken. */
+  close(entry: LedgerEntry, outcome: Outcome, now: number = this.#clock.now()): void {
     const open: Writable<LedgerEntry> = entry
     if (open.outcome !== undefined) return
     open.outcome = outcome
-    open.spent = this.#elapsed() - entry.start
+    open.spent = now - this.#openedAt - entry.start
   }
 
   /** Takes in what a peer reported of its own operations while it worked for `under`. */
@@ -113,9 +117,5 @@ export class Ledger {
     if (this.#entries.length < mostEntries) this.#entries.push(entry)
     else this.#dropped += 1
     return entry
-  }
-
-  #elapsed(): number {
-    return this.#now() - this.#openedAt
   }
 }

@@ -10,10 +10,14 @@ import { type OperationOptions, type OperationScope, startOperation } from './ru
  *   own timeout; the deadline's reason once that has ended; TypeError if an option does not exist or is unreadable; what
  *   the work throws.
  */
-export async function operation<T>(
+export function operation<T>(
   name: string,
   options: OperationOptions,
   work: (scope: OperationScope) => Promise<T> | T,
 ): Promise<T> {
-  return startOperation(name, options).run(work)
+  try {
+    return startOperation(name, options).run(work)
+  } catch (error) {
+    return Promise.reject(error)
+  }
 }

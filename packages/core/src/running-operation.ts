@@ -11,7 +11,7 @@ import {
   wholeMilliseconds,
 } from './duration.ts'
 import { findTimeBudgetError, outcomeOf, type TimeBudgetError } from './errors.ts'
-import { operationFinished, operationStarted, workLate } from './events.ts'
+import { type OperationFinished, operationFinished, operationStarted, workLate } from './events.ts'
 import { refuseUnknownOptions } from './known-options.ts'
 import type { LedgerEntry } from './ledger.ts'
 import type { Outcome } from './outcome.ts'
@@ -57,7 +57,6 @@ export interface OperationScope {
  */
 export class RunningOperation implements OperationScope, DeadlineWatcher {
   readonly deadline: Deadline
-  readonly timeout: number
   readonly entry: LedgerEntry
   #cutOff: ((reason: TimeBudgetError) => void) | undefined
   #over = false
@@ -68,12 +67,16 @@ export class RunningOperation implements OperationScope, DeadlineWatcher {
   constructor(deadline: Deadline, entry: LedgerEntry, floor?: Floor) {
     this.deadline = deadline
     this.#floor = floor
-    this.timeout = wholeMilliseconds(deadline.budget)
     this.entry = entry
     internals.setOperation(deadline, entry)
-    operationStarted.publish(() => ({ deadline, entry, around: (wrap) => this.#around(wrap) }))
-    const reason = internals.watch(deadline, this, { hold: true })
+    const isObserved = operationStarted.observed
+    if (isObserved) this.#announce()
+    const reason = internals.watch(deadline, this, { hold: true, isJustMade: !isObserved })
     if (reason !== undefined) this.deadlineEnded(reason)
+  }
+
+  get timeout(): number {
+    return wholeMilliseconds(this.deadline.budget)
   }
 
   get signal(): AbortSignal {
@@ -83,9 +86,10 @@ export class RunningOperation implements OperationScope, DeadlineWatcher {
   /** Ends it; returns the deadline's reason if that came first, and `undefined` if this is the end. The first call counts. */
   end(outcome: Outcome = 'ok', error?: unknown): TimeBudgetError | undefined {
     if (this.#over) return this.#endedBy
-    const reason = this.deadline.reason
+    const now = internals.clockOf(this.deadline).now()
+    const reason = internals.reasonAt(this.deadline, now)
     this.#endedBy = reason
-    this.#close(reason?.outcome ?? outcome, reason ?? error)
+    this.#close(reason?.outcome ?? outcome, reason ?? error, now)
     if (reason === undefined) this.deadline.settle()
     else this.deadline.cancel()
     return reason
@@ -106,19 +110,8 @@ export class RunningOperation implements OperationScope, DeadlineWatcher {
   run<T>(work: (scope: OperationScope) => Promise<T> | T): Promise<T> {
     if (this.#endedBy !== undefined) return Promise.reject(this.#endedBy)
     return new Promise<T>((resolve, reject) => {
-      this.onCutOff(reject)
-      this.#start(work).then(
-        (value) => {
-          if (this.#endedBy !== undefined) this.#reportLate(undefined)
-          const reason = this.end()
-          if (reason === undefined) resolve(value)
-          else reject(reason)
-        },
-        (error: unknown) => {
-          if (this.#endedBy !== undefined) this.#reportLate(error)
-          reject(this.fail(error))
-        },
-      )
+      this.#cutOff = reject
+      void this.#carryOut(work, resolve, reject)
     })
   }
 
@@ -134,12 +127,25 @@ export class RunningOperation implements OperationScope, DeadlineWatcher {
   deadlineEnded(reason: TimeBudgetError): void {
     if (this.#over) return
     this.#endedBy = reason
-    this.#close(reason.outcome, reason)
+    this.#close(reason.outcome, reason, internals.clockOf(this.deadline).now())
     this.#cutOff?.(reason)
   }
 
-  async #start<T>(work: (scope: OperationScope) => Promise<T> | T): Promise<T> {
-    return this.#wrap === undefined ? this.#enter(work) : runWrapped(this.#wrap, () => this.#enter(work))
+  async #carryOut<T>(
+    work: (scope: OperationScope) => Promise<T> | T,
+    resolve: (value: T) => void,
+    reject: (error: unknown) => void,
+  ): Promise<void> {
+    try {
+      const value = await this.within(() => this.#enter(work))
+      if (this.#endedBy !== undefined) this.#reportLate(undefined)
+      const reason = this.end()
+      if (reason === undefined) resolve(value)
+      else reject(reason)
+    } catch (error) {
+      if (this.#endedBy !== undefined) this.#reportLate(error)
+      reject(this.fail(error))
+    }
   }
 
   #enter<T>(work: (scope: OperationScope) => Promise<T> | T): Promise<T> | T {
@@ -147,16 +153,22 @@ export class RunningOperation implements OperationScope, DeadlineWatcher {
     return runWithDeadline(this.deadline, () => work(this))
   }
 
+  #announce(): void {
+    const { deadline, entry } = this
+    operationStarted.publish(() => ({ deadline, entry, around: (wrap) => this.#around(wrap) }))
+  }
+
   #around(wrap: WorkWrapper): void {
     const outer = this.#wrap
     this.#wrap = outer === undefined ? wrap : (work) => outer(() => wrap(work))
   }
 
-  #close(outcome: Outcome, error: unknown): void {
+  #close(outcome: Outcome, error: unknown, now: number): void {
+    const { deadline, entry } = this
     this.#over = true
-    this.deadline.ledger.close(this.entry, outcome)
-    teachFloor(this.#floor, { spent: this.entry.spent ?? 0, outcome })
-    operationFinished.publish(() => ({ deadline: this.deadline, entry: this.entry, error }))
+    deadline.ledger.close(entry, outcome, now)
+    if (this.#floor !== undefined) teachFloor(this.#floor, { spent: entry.spent ?? 0, outcome })
+    if (operationFinished.observed) announceEnd({ deadline, entry, error })
   }
 
   #reportLate(error: unknown): void {
@@ -182,35 +194,37 @@ export function startOperation(name: string, options: OperationOptions = {}): Ru
   const given = options.deadline ?? currentDeadline()
   const parent = given === undefined ? undefined : adopt(given)
   const reserve = options.reserve === undefined ? 0 : parseDuration(options.reserve, 'reserve')
-  const deadline = internals.forOperation(parent, {
-    timeout: options.timeout,
-    reserve: options.reserve,
-    label: name,
-    signal: options.signal,
-  })
-  const remaining = parent === undefined ? deadline.remaining() : parent.remaining()
+  const timeout = options.timeout === undefined ? Infinity : parseDuration(options.timeout, 'timeout')
+  const deadline = internals.forOperation(parent, { name, timeout, reserve, signal: options.signal })
+  const now = internals.startOf(deadline)
+  const remaining = internals.remainingAt(parent ?? deadline, now)
   // what is learned of the work is compared with the time that the work itself would get
   const available = Math.min(remaining - reserve, deadline.budget)
   const floor = options.floor === undefined ? 0 : readFloor(options.floor, available, deadline)
   if (options.attempt !== undefined) internals.setAttempt(deadline, options.attempt)
-  const entry = deadline.ledger.open({
+  const opening = {
     name,
     parent: parent === undefined ? undefined : internals.operationOf(parent),
     remaining,
     granted: deadline.budget,
     floor,
     reserve,
-  })
+  }
+  const entry = deadline.ledger.open(opening, now)
   const short =
     options.floor !== undefined && isLearned(options.floor) && available < floor
-      ? { needed: floor, remaining: available }
-      : { needed: floor + reserve, remaining }
-  const refusal = refuse(name, parent, short) ?? deadline.reason
+      ? { needed: floor, remaining: available, now }
+      : { needed: floor + reserve, remaining, now }
+  const refusal = refuse(name, parent, short) ?? internals.reasonAt(deadline, now)
   if (refusal === undefined) return new RunningOperation(deadline, entry, options.floor)
   deadline.settle()
   deadline.ledger.close(entry, refusal.outcome)
-  operationFinished.publish(() => ({ deadline, entry, error: refusal }))
+  announceEnd({ deadline, entry, error: refusal })
   throw refusal
+}
+
+function announceEnd(end: OperationFinished): void {
+  operationFinished.publish(() => end)
 }
 
 /** A floor that cannot be read, or that throws, leaves nothing of the deadline behind that was made for the work. */
@@ -226,10 +240,10 @@ function readFloor(floor: Floor, available: number, deadline: Deadline): number 
 function refuse(
   operation: string,
   parent: Deadline | undefined,
-  { needed, remaining }: { readonly needed: number; readonly remaining: number },
+  { needed, remaining, now }: { readonly needed: number; readonly remaining: number; readonly now: number },
 ): TimeBudgetError | undefined {
   if (parent === undefined) return undefined
-  if (parent.reason !== undefined) return parent.reason
-  if (remaining >= needed) return undefined
+  const reason = internals.reasonAt(parent, now)
+  if (reason !== undefined || remaining >= needed) return reason
   return budgetTooSmall({ operation, needed, remaining, of: parent })
 }

@@ -1,23 +1,54 @@
 import { describe, expect, test } from 'vitest'
 import { ManualClock } from '@timebudget/core/testing'
 import type { Clock } from '../src/clock.ts'
-import { DeadlineTimers, TimedEntry, timersOf } from '../src/deadline-timers.ts'
+import { internals } from '../src/deadline.ts'
+import { DeadlineTimers, timersOf } from '../src/deadline-timers.ts'
 
-class Entry extends TimedEntry {
+class Entry {
+  readonly at: number
+  slot: number | undefined
   firedAt: number | undefined
   readonly #clock: Clock
   readonly #then: () => void
 
   constructor(at: number, clock: Clock, then = (): void => undefined) {
-    super(at)
+    this.at = at
     this.#clock = clock
     this.#then = then
   }
 
-  override fire(): void {
+  fire(): void {
     expect(this.firedAt).toBeUndefined()
+    this.slot = undefined
     this.firedAt = this.#clock.now()
     this.#then()
+  }
+}
+
+/** Timers that remember for each entry the slot it is in, as deadlines do. */
+class Timers {
+  readonly #clock: Clock
+  readonly #timers: DeadlineTimers<Entry>
+
+  constructor(clock: Clock) {
+    this.#clock = clock
+    this.#timers = new DeadlineTimers(clock, {
+      momentOf: (entry) => entry.at,
+      fire: (entry) => entry.fire(),
+    })
+  }
+
+  add(entry: Entry): void {
+    entry.slot = this.#timers.add(entry, this.#clock.now())
+  }
+
+  hold({ slot }: Entry): void {
+    if (slot !== undefined) this.#timers.hold(slot)
+  }
+
+  remove(entry: Entry): void {
+    if (entry.slot !== undefined) this.#timers.remove(entry.slot)
+    entry.slot = undefined
   }
 }
 
@@ -64,7 +95,7 @@ describe('timers', () => {
   test('of 100,000 moments fire each once, in order, none early, none lost', () => {
     const random = randomFrom(1)
     const clock = new ManualClock()
-    const timers = new DeadlineTimers(clock)
+    const timers = new Timers(clock)
     const order: Entry[] = []
     const entries: Entry[] = []
     const removed = new Set<Entry>()
@@ -107,7 +138,7 @@ describe('timers', () => {
   test('fire within the millisecond in which their moment falls, as a naive list of them would', () => {
     const random = randomFrom(4)
     const clock = new ManualClock()
-    const timers = new DeadlineTimers(clock)
+    const timers = new Timers(clock)
     const entries = Array.from({ length: 20_000 }, () => new Entry(distance(random), clock))
     for (const entry of entries) timers.add(entry)
     clock.advance(1e10)
@@ -123,7 +154,7 @@ describe('timers', () => {
         const clock = new ManualClock()
         clock.advance(start)
         const entry = new Entry(clock.now() + far, clock)
-        new DeadlineTimers(clock).add(entry)
+        new Timers(clock).add(entry)
         clock.advance(entry.at - clock.now() - 0.01)
         expect(entry.firedAt).toBeUndefined()
         clock.advance(2.01) // rounded up twice: the moment, and what setTimeout counts
@@ -144,7 +175,7 @@ describe('timers', () => {
           wake()
         }),
     }
-    const timers = new DeadlineTimers(counting)
+    const timers = new Timers(counting)
     const entry = new Entry(3_600_001.5, clock)
     timers.add(entry)
     clock.advance(1e7)
@@ -160,7 +191,7 @@ describe('timers', () => {
       wakeAfter: (delay, wake) => clock.wakeAfter(delay > 1 ? delay - 0.8 : delay, wake),
     }
     const entry = new Entry(100, clock)
-    new DeadlineTimers(early).add(entry)
+    new Timers(early).add(entry)
     clock.advance(99.9)
     expect(entry.firedAt).toBeUndefined()
     clock.advance(1)
@@ -169,13 +200,13 @@ describe('timers', () => {
 
   test('of one clock are one, and of another clock others', () => {
     const clock = new ManualClock()
-    expect(timersOf(clock)).toBe(timersOf(clock))
-    expect(timersOf(new ManualClock())).not.toBe(timersOf(clock))
+    expect(timersOf(clock, internals)).toBe(timersOf(clock, internals))
+    expect(timersOf(new ManualClock(), internals)).not.toBe(timersOf(clock, internals))
   })
 
   test('keep nothing for the moments that have passed', () => {
     const clock = new ManualClock()
-    const timers = new DeadlineTimers(clock)
+    const timers = new Timers(clock)
     const passMoments = (count: number): number => {
       for (let moment = 0; moment < count; moment += 1) {
         timers.add(new Entry(clock.now() + 1, clock))
@@ -190,7 +221,7 @@ describe('timers', () => {
 
   test('removed while others of the same millisecond fire do not', () => {
     const clock = new ManualClock()
-    const timers = new DeadlineTimers(clock)
+    const timers = new Timers(clock)
     const entries: Entry[] = []
     const removeOthers = (): void => {
       for (const entry of entries) timers.remove(entry)
@@ -206,7 +237,7 @@ describe('timers', () => {
 describe('held timers', () => {
   test('keep the process alive until they fire', () => {
     const clock = new HoldingClock()
-    const timers = new DeadlineTimers(clock)
+    const timers = new Timers(clock)
     const [held, other] = [new Entry(100, clock), new Entry(200, clock)]
     timers.add(other)
     expect(clock.isHeld).toBe(false)
@@ -224,7 +255,7 @@ describe('held timers', () => {
 
   test('or are removed, the last of them', () => {
     const clock = new HoldingClock()
-    const timers = new DeadlineTimers(clock)
+    const timers = new Timers(clock)
     const entries = [new Entry(100, clock), new Entry(100, clock)]
     for (const entry of entries) {
       timers.add(entry)
@@ -240,7 +271,7 @@ describe('held timers', () => {
 
   test('hold on over every wake-up on the way to a far moment', () => {
     const clock = new HoldingClock()
-    const timers = new DeadlineTimers(clock)
+    const timers = new Timers(clock)
     const entry = new Entry(3_600_000.5, clock)
     timers.add(entry)
     timers.hold(entry)
@@ -253,7 +284,7 @@ describe('held timers', () => {
 
   test('keep it alive also when a nearer one is added that does not', () => {
     const clock = new HoldingClock()
-    const timers = new DeadlineTimers(clock)
+    const timers = new Timers(clock)
     const held = new Entry(1_000, clock)
     timers.add(held)
     timers.hold(held)

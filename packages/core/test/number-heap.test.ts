@@ -2,8 +2,11 @@ import fc from 'fast-check'
 import { expect, test } from 'vitest'
 import { NumberHeap } from '../src/number-heap.ts'
 
+/** Both zeros are the same moment, in whatever order they come. */
+const withoutMinusZero = (value: number): number => value + 0
+
 test('a heap gives back what was put in, least first, whatever the order of putting and taking', () => {
-  const moment = fc.oneof(fc.integer({ min: 0, max: 20 }), fc.double({ noNaN: true }))
+  const moment = fc.oneof(fc.integer({ min: 0, max: 20 }), fc.double({ noNaN: true }).map(withoutMinusZero))
   fc.assert(
     fc.property(fc.array(fc.option(moment), { maxLength: 200 }), (steps) => {
       const heap = new NumberHeap()
