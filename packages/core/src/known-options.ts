@@ -7,8 +7,9 @@ export function refuseUnknownOptions(options: object, known: readonly string[], 
   const given: unknown = options
   if (typeof given !== 'object' || given === null)
     throw new TypeError(`${owner ?? 'options'}: expected an object with ${known.join(', ')}`)
-  for (const name of Object.keys(options)) {
-    if (known.includes(name)) continue
+  // not Object.keys: it makes an array of 60 bytes for every operation
+  for (const name in options) {
+    if (known.includes(name) || !Object.hasOwn(options, name)) continue
     throw new TypeError(
       `${owner === undefined ? '' : `${owner}.`}${name}: no such option; there are ${known.join(', ')}`,
     )

@@ -111,7 +111,16 @@ export class RunningOperation implements OperationScope, DeadlineWatcher {
     if (this.#endedBy !== undefined) return Promise.reject(this.#endedBy)
     return new Promise<T>((resolve, reject) => {
       this.#cutOff = reject
-      void this.#carryOut(work, resolve, reject)
+      this.#begin(work).then(
+        (value) => {
+          const reason = this.#endedBy === undefined ? this.end() : this.#endLate(undefined)
+          if (reason === undefined) resolve(value)
+          else reject(reason)
+        },
+        (error: unknown) => {
+          reject(this.#endedBy === undefined ? this.fail(error) : this.#endLate(error))
+        },
+      )
     })
   }
 
@@ -131,26 +140,25 @@ export class RunningOperation implements OperationScope, DeadlineWatcher {
     this.#cutOff?.(reason)
   }
 
-  async #carryOut<T>(
-    work: (scope: OperationScope) => Promise<T> | T,
-    resolve: (value: T) => void,
-    reject: (error: unknown) => void,
-  ): Promise<void> {
+  /** An async function in all but its cost, which is a tenth of an operation's on Node 20. */
+  #begin<T>(work: (scope: OperationScope) => Promise<T> | T): Promise<T> {
     try {
-      const value = await this.within(() => this.#enter(work))
-      if (this.#endedBy !== undefined) this.#reportLate(undefined)
-      const reason = this.end()
-      if (reason === undefined) resolve(value)
-      else reject(reason)
+      return Promise.resolve(this.#wrap === undefined ? this.#enter(work) : this.#enterWrapped(work))
     } catch (error) {
-      if (this.#endedBy !== undefined) this.#reportLate(error)
-      reject(this.fail(error))
+      return Promise.reject(error)
     }
   }
 
   #enter<T>(work: (scope: OperationScope) => Promise<T> | T): Promise<T> | T {
-    if (internals.sparesContext(this.deadline)) return work(this)
+    return internals.sparesContext(this.deadline) ? work(this) : this.#enterContext(work)
+  }
+
+  #enterContext<T>(work: (scope: OperationScope) => Promise<T> | T): Promise<T> | T {
     return runWithDeadline(this.deadline, () => work(this))
+  }
+
+  #enterWrapped<T>(work: (scope: OperationScope) => Promise<T> | T): Promise<T> | T {
+    return this.within(() => this.#enter(work))
   }
 
   #announce(): void {
@@ -171,9 +179,15 @@ export class RunningOperation implements OperationScope, DeadlineWatcher {
     if (operationFinished.observed) announceEnd({ deadline, entry, error })
   }
 
-  #reportLate(error: unknown): void {
+  /** What the work comes to after its end is told to those who listen; returns the reason of that end. */
+  #endLate(error: unknown): TimeBudgetError | undefined {
+    const reason = this.#endedBy
     // work that heeds its signal fails with the reason, or with one that says the same: that is an end in time
-    if (error !== undefined && findTimeBudgetError(error)?.code === this.#endedBy?.code) return
+    if (error === undefined || findTimeBudgetError(error)?.code !== reason?.code) this.#reportLate()
+    return reason
+  }
+
+  #reportLate(): void {
     const lateBy = this.deadline.elapsed() - (this.entry.spent ?? 0)
     workLate.publish(() => ({
       kind: 'operation',
