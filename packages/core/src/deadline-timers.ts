@@ -1,13 +1,15 @@
 import { type Clock, type ClockTimer, systemClock } from './clock.ts'
 import type { Deadline } from './deadline.ts'
 import { NumberHeap } from './number-heap.ts'
-import { noSlot, SlotLists } from './slot-lists.ts'
+import { TimerBucket } from './timer-bucket.ts'
 
 /** What timers ask of those they wake. */
-export interface TimerOwner<Entry> {
+export interface TimerOwner<Entry extends object> {
   /** When to fire it, in monotonic milliseconds; always the same. */
   momentOf(entry: Entry): number
-  /** Called once, not before its moment. Its slot is another's from then on. */
+  /** Told where it is, by which it is taken out: when it is added, and again when its moment comes nearer. */
+  place(entry: Entry, bucket: TimerBucket<Entry>, place: number): void
+  /** Called once, not before its moment; by then it is out. */
   fire(entry: Entry): void
 }
 
@@ -15,52 +17,43 @@ export interface TimerOwner<Entry> {
  * One clock's timers: a bucket for each moment, one native timer for the earliest. Adding and removing cost the same
  * with a thousand entries as with a million, since the heap orders moments and not entries; see bench/core.
  */
-export class DeadlineTimers<Entry> {
+export class DeadlineTimers<Entry extends object> {
   readonly #clock: Clock
   readonly #owner: TimerOwner<Entry>
-  readonly #buckets = new Map<number, number>()
-  readonly #entries = new SlotLists<Entry>()
+  readonly #buckets = new Map<number, TimerBucket<Entry>>()
   readonly #moments = new NumberHeap()
   readonly #wake = (): void => this.#fireDue()
   #native: ClockTimer | undefined
   #wakeAt = Infinity
-  /** 1 for each slot that is held. */
-  #held = new Uint8Array(64)
-  #heldCount = 0
+  #held = 0
 
   constructor(clock: Clock, owner: TimerOwner<Entry>) {
     this.#clock = clock
     this.#owner = owner
   }
 
-  /** Fires the entry at its moment; returns the slot by which it is held and removed. `now` is a late reading of the clock. */
-  add(entry: Entry, now: number): number {
-    return this.#entries.push(this.#bucketFor(this.#owner.momentOf(entry), now), entry)
+  /** Fires the entry at its moment, unless it is taken out of its bucket before; `now` is a late reading of the clock. */
+  add(entry: Entry, now: number): void {
+    const bucket = this.#bucketFor(this.#owner.momentOf(entry), now)
+    this.#owner.place(entry, bucket, bucket.add(entry))
   }
 
-  /** Keeps the process alive until the entry in the slot fires or is removed. */
-  hold(slot: number): void {
-    if (this.#held[slot] === 1) return
-    if (slot >= this.#held.length) this.#held = longer(this.#held, slot)
-    this.#held[slot] = 1
-    this.#heldCount += 1
-    if (this.#heldCount === 1) this.#native?.hold()
+  /** Keeps the process alive for an entry, until `release`. */
+  hold(): void {
+    this.#held += 1
+    if (this.#held === 1) this.#native?.hold()
   }
 
-  /** To be called once for each that has not fired. */
-  remove(slot: number): void {
-    this.#entries.remove(slot)
-    if (this.#held[slot] !== 1) return
-    this.#held[slot] = 0
-    this.#heldCount -= 1
-    if (this.#heldCount === 0) this.#native?.release()
+  release(): void {
+    this.#held -= 1
+    if (this.#held === 0) this.#native?.release()
   }
 
-  #bucketFor(at: number, now: number): number {
+  #bucketFor(at: number, now: number): TimerBucket<Entry> {
     const moment = bucketMoment(at, now)
     let bucket = this.#buckets.get(moment)
     if (bucket === undefined) {
-      bucket = this.#entries.open()
+      bucket = new TimerBucket()
       this.#buckets.set(moment, bucket)
       this.#moments.push(moment)
     }
@@ -74,7 +67,7 @@ export class DeadlineTimers<Entry> {
     // setTimeout counts whole milliseconds and may be up to one early
     const delay = Math.max(1, Math.ceil(moment - this.#clock.now()))
     this.#native = this.#clock.wakeAfter(delay, this.#wake)
-    if (this.#heldCount > 0) this.#native.hold()
+    if (this.#held > 0) this.#native.hold()
   }
 
   #fireDue(): void {
@@ -84,7 +77,7 @@ export class DeadlineTimers<Entry> {
     for (let moment = this.#moments.peek(); moment !== undefined; moment = this.#moments.peek()) {
       const bucket = this.#buckets.get(moment)
       // what was removed leaves its bucket empty: not worth a wake-up
-      if (moment > now && bucket !== undefined && this.#entries.first(bucket) !== noSlot) break
+      if (moment > now && bucket !== undefined && !bucket.isEmpty) break
       this.#moments.pop()
       this.#buckets.delete(moment)
       if (bucket !== undefined) this.#empty(bucket, now)
@@ -93,20 +86,11 @@ export class DeadlineTimers<Entry> {
     if (next !== undefined && next < this.#wakeAt) this.#schedule(next)
   }
 
-  #empty(bucket: number, now: number): void {
-    const entries = this.#entries
-    for (let slot = entries.first(bucket); slot !== noSlot; slot = entries.first(bucket)) {
-      const entry = entries.at(slot)
-      if (entry === undefined) break
-      const at = this.#owner.momentOf(entry)
-      if (at > now) {
-        entries.move(slot, this.#bucketFor(at, now))
-        continue
-      }
-      this.remove(slot)
-      this.#owner.fire(entry)
+  #empty(bucket: TimerBucket<Entry>, now: number): void {
+    for (const entry of bucket.drain()) {
+      if (this.#owner.momentOf(entry) > now) this.add(entry, now)
+      else this.#owner.fire(entry)
     }
-    entries.close(bucket)
   }
 }
 
@@ -119,12 +103,6 @@ function bucketMoment(at: number, now: number): number {
   if (distance < 4096) return Math.ceil(at)
   const grain = distance < 2 ** 18 ? 64 : distance < 2 ** 24 ? 4096 : 2 ** 18
   return Math.floor(at / grain) * grain
-}
-
-function longer(held: Uint8Array, slot: number): Uint8Array<ArrayBuffer> {
-  const grown = new Uint8Array(slot * 2)
-  grown.set(held)
-  return grown
 }
 
 let systemTimers: DeadlineTimers<Deadline> | undefined

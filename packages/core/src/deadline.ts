@@ -17,7 +17,7 @@ import { Ledger } from './ledger.ts'
 import { LimitedWork } from './limited-work.ts'
 import { budgetTooSmall, cancellation, timeIsUp } from './reasons.ts'
 import { abortUnder, controllerOf } from './signal-deadline.ts'
-import { noSlot } from './slot-lists.ts'
+import type { TimerBucket } from './timer-bucket.ts'
 import { defaultSkewTolerance } from './wire/skew.ts'
 
 /** Between what a new deadline lies; monotonic milliseconds. */
@@ -51,9 +51,11 @@ export class Deadline {
   readonly #work: LimitedWork | undefined
   #origin: DeadlineOrigin | undefined
   #ending: Ending | undefined
-  /** Its work is over, or all who had to hear of its end have: it holds nothing any more. */
-  #settled = false
-  #slot = noSlot
+  /** Settled: its work is over, or all who had to hear of its end have; it holds nothing any more. */
+  #state: 'open' | 'holding the process' | 'settled' = 'open'
+  /** Where it is in its timers, while it is. */
+  #bucket: TimerBucket<Deadline> | undefined
+  #place = 0
   #watcher: DeadlineWatcher | undefined
   #links: DeadlineLinks | undefined
   #ledger: Ledger | undefined
@@ -112,15 +114,19 @@ export class Deadline {
     internals = {
       isOurs: (value) => #endsAt in value,
       momentOf: (deadline) => deadline.#endsAt,
+      place(deadline, bucket, place) {
+        deadline.#bucket = bucket
+        deadline.#place = place
+      },
       fire(deadline) {
-        deadline.#slot = noSlot
+        deadline.#bucket = undefined
         deadline.#fire()
       },
       watch(deadline, watcher, { hold, isJustMade = false }) {
         if (!deadline.#arm(isJustMade ? deadline.#startedAt : deadline.#clock.now()))
           return deadline.#ending?.reason
         deadline.#watcher = watcher
-        if (hold && deadline.#slot !== noSlot) timersOf(deadline.#clock, internals).hold(deadline.#slot)
+        if (hold) deadline.#hold()
         return undefined
       },
       claim(deadline, reason) {
@@ -269,7 +275,7 @@ export class Deadline {
 
   /** Ends it now; the reason is ours as it is, anything else becomes the cause of a CancelledError. */
   cancel(reason?: unknown): void {
-    if (this.#settled) return
+    if (this.#state === 'settled') return
     const now = this.#clock.now()
     if (this.#observe(now) === undefined) {
       this.#end(cancellation(reason, { budget: this.budget, elapsed: now - this.#startedAt }), now)
@@ -279,7 +285,7 @@ export class Deadline {
 
   /** The work is over: timers, links and listeners are gone and the signal will not abort any more. */
   settle(): void {
-    if (this.#settled) return
+    if (this.#state === 'settled') return
     this.#letGo()
     let below = this.#links?.takeBelow()
     if (below === undefined) return
@@ -371,7 +377,7 @@ export class Deadline {
   #fire(): void {
     // whoever set the limit acts first: the answer is on its way before the work hears of it
     const limit = this.#limit
-    if (limit !== this && !limit.#settled) limit.#fire()
+    if (limit !== this && limit.#state !== 'settled') limit.#fire()
     if (this.#watcher?.isOver() === true) this.settle()
     else this.#tell()
   }
@@ -382,7 +388,7 @@ export class Deadline {
 
   /** Tells everybody once: first the watcher, then the listeners of the signal, then the children. */
   #notify(): void {
-    if (this.#settled || this.#ending === undefined) return
+    if (this.#state === 'settled' || this.#ending === undefined) return
     const { reason } = this.#ending
     const watcher = this.#watcher
     this.#letGo()
@@ -395,13 +401,13 @@ export class Deadline {
 
   /** Gives back what `#arm`, `watch` and `#follow` took; what is below is left to the caller. */
   #letGo(): void {
-    this.#settled = true
+    if (this.#state === 'holding the process') timersOf(this.#clock, internals).release()
+    this.#state = 'settled'
     this.#watcher = undefined
     this.#links?.leave()
     this.#links?.unfollow()
-    if (this.#slot === noSlot) return
-    timersOf(this.#clock, internals).remove(this.#slot)
-    this.#slot = noSlot
+    this.#bucket?.remove(this.#place)
+    this.#bucket = undefined
   }
 
   #follow(signal: AbortSignal): void {
@@ -410,15 +416,22 @@ export class Deadline {
 
   /** Sets its timer and joins those above, if it has not; `false` once it has ended or is settled. */
   #arm(now: number): boolean {
-    if (this.#settled || this.#observe(now) !== undefined) return false
+    if (this.#state === 'settled' || this.#observe(now) !== undefined) return false
     if (this.#parent !== undefined && this.#links?.isUnderAnother !== true) {
       const above = Deadline.#liveAbove(this.#parent, now)
       if (above !== undefined) this.#joinUnder(above)
     }
-    if (this.#slot === noSlot && this.#endsAt !== Infinity && this.#origin?.other === undefined) {
-      this.#slot = timersOf(this.#clock, internals).add(this, now)
+    if (this.#bucket === undefined && this.#endsAt !== Infinity && this.#origin?.other === undefined) {
+      timersOf(this.#clock, internals).add(this, now)
     }
     return true
+  }
+
+  /** Keeps the process alive until it ends or is settled. */
+  #hold(): void {
+    if (this.#bucket === undefined || this.#state !== 'open') return
+    this.#state = 'holding the process'
+    timersOf(this.#clock, internals).hold()
   }
 
   #joinUnder(above: Deadline): void {
@@ -428,7 +441,8 @@ export class Deadline {
   /** The nearest of the deadline and its ancestors that is not settled, armed; nothing if it has ended. */
   static #liveAbove(deadline: Deadline | undefined, now: number): Deadline | undefined {
     let above = deadline
-    while (above !== undefined && above.#settled && above.#ending === undefined) above = above.#parent
+    while (above !== undefined && above.#state === 'settled' && above.#ending === undefined)
+      above = above.#parent
     return above !== undefined && above.#arm(now) ? above : undefined
   }
 }

@@ -6,7 +6,8 @@ import { DeadlineTimers, timersOf } from '../src/deadline-timers.ts'
 
 class Entry {
   readonly at: number
-  slot: number | undefined
+  remove: (() => void) | undefined
+  isHeld = false
   firedAt: number | undefined
   readonly #clock: Clock
   readonly #then: () => void
@@ -19,13 +20,12 @@ class Entry {
 
   fire(): void {
     expect(this.firedAt).toBeUndefined()
-    this.slot = undefined
     this.firedAt = this.#clock.now()
     this.#then()
   }
 }
 
-/** Timers that remember for each entry the slot it is in, as deadlines do. */
+/** Timers that remember for each entry where it is, as deadlines do. */
 class Timers {
   readonly #clock: Clock
   readonly #timers: DeadlineTimers<Entry>
@@ -34,21 +34,35 @@ class Timers {
     this.#clock = clock
     this.#timers = new DeadlineTimers(clock, {
       momentOf: (entry) => entry.at,
-      fire: (entry) => entry.fire(),
+      place: (entry, bucket, place) => {
+        entry.remove = () => bucket.remove(place)
+      },
+      fire: (entry) => {
+        entry.remove = undefined
+        this.#release(entry)
+        entry.fire()
+      },
     })
   }
 
   add(entry: Entry): void {
-    entry.slot = this.#timers.add(entry, this.#clock.now())
+    this.#timers.add(entry, this.#clock.now())
   }
 
-  hold({ slot }: Entry): void {
-    if (slot !== undefined) this.#timers.hold(slot)
+  hold(entry: Entry): void {
+    entry.isHeld = true
+    this.#timers.hold()
   }
 
   remove(entry: Entry): void {
-    if (entry.slot !== undefined) this.#timers.remove(entry.slot)
-    entry.slot = undefined
+    entry.remove?.()
+    entry.remove = undefined
+    this.#release(entry)
+  }
+
+  #release(entry: Entry): void {
+    if (entry.isHeld) this.#timers.release()
+    entry.isHeld = false
   }
 }
 
@@ -242,7 +256,6 @@ describe('held timers', () => {
     timers.add(other)
     expect(clock.isHeld).toBe(false)
     timers.add(held)
-    timers.hold(held)
     timers.hold(held)
     expect(clock.isHeld).toBe(true)
     clock.advance(99)
