@@ -1,4 +1,4 @@
-import { currentDeadline, type Deadline, type RunningOperation, runWithDeadline } from '@timebudget/core'
+import { type Deadline, type RunningOperation, runWithDeadline } from '@timebudget/core'
 
 // So that a call which one of our clients governs is not governed once more by an instrumented dispatcher below it.
 const governed = new WeakSet<Deadline>()
@@ -17,8 +17,7 @@ export function runGoverned<T>(running: RunningOperation, call: () => T): T {
   return running.within(() => runWithDeadline(deadline, call))
 }
 
-/** Whether the running code is a call that one of our clients makes. */
-export function isGoverned(): boolean {
-  const deadline = currentDeadline()
+/** Whether the running code, under this deadline, is a call that one of our clients makes. */
+export function isGoverned(deadline: Deadline | undefined): boolean {
   return deadline !== undefined && governed.has(deadline)
 }

@@ -171,7 +171,7 @@ export class DeadlineAgent extends http.Agent {
   #govern(asking: ClientRequest, options: RequestOptions): boolean {
     const resolved = this.#resolved
     const deadline = deadlineOfCall(undefined)
-    if (!isBounded({ deadline }, resolved) || isWrapping || isGoverned()) return true
+    if (!isBounded({ deadline }, resolved) || isWrapping || isGoverned(deadline)) return true
     const call = readNodeCall([options], this.#agent.protocol)
     if (call === undefined) return true
     try {

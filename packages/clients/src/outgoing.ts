@@ -157,6 +157,11 @@ export function headersNow(to: Destination, deadline: Deadline, options: Emittin
 
 /** Tells whoever listens whether a call carries its deadline. */
 export function tellOfSending(to: Destination, deadline: Deadline, options: Emitting): void {
+  if (deadlineSent.observed) publishSending(to, deadline, options)
+}
+
+/** Apart, since a function that makes a closure pays for that at each call, made or not. */
+function publishSending(to: Destination, deadline: Deadline, options: Emitting): void {
   deadlineSent.publish(() => ({ deadline, host: to.url.host, sent: isSentTo(to, options) }))
 }
 

@@ -1,13 +1,16 @@
 import { CancelledError, isAtTheEdge, type Outcome, type RunningOperation } from '@timebudget/core'
 import { failureOf, isOutOfTime } from './failure.ts'
-import type { Destination, PeerAnswer } from './outgoing.ts'
+import {
+  type Destination,
+  headersNow,
+  outcomeOfAnswer,
+  type PeerAnswer,
+  type ResolvedClientOptions,
+} from './outgoing.ts'
+import type { Stamping } from './undici-headers.ts'
 
 /** How undici is told to end a call. */
 export type Abort = (reason?: Error) => void
-type Tell = (reason: Error) => void
-
-/** Says how a call ends for us that was answered so. */
-export type AnswerReader = (answer: PeerAnswer) => Outcome
 
 /** One attempt of a call, and where it goes. */
 export interface Attempt extends Destination {
@@ -15,35 +18,52 @@ export interface Attempt extends Destination {
   readonly path: string
 }
 
-/** A call that undici makes for us, of which it is this that ends it, once. */
-export class GuardedCall {
+/** What is needed to make a call under its operation. */
+export interface CallParts {
   readonly running: RunningOperation
-  readonly #readAnswer: AnswerReader
+  readonly attempt: Attempt
+  readonly resolved: Pick<ResolvedClientOptions<never>, 'propagatesTo' | 'emit' | 'trusts' | 'headerNames'>
+}
+
+/** A call that undici makes for us, of which it is this that ends it, once. */
+export abstract class GuardedCall implements Stamping {
+  readonly running: RunningOperation
+  readonly #resolved: CallParts['resolved']
   #outcome: Outcome = 'ok'
   #isHeld = false
   #isAbandoned = false
-  #stop: Tell = ignore
-  #tell: Tell = ignore
   /** The attempt that is on. */
   attempt: Attempt
   /** Why nothing more is let through, although undici may still be at it; whatever it begins is aborted. */
   closedBy: { readonly reason: Error } | undefined
 
-  constructor(call: {
-    readonly running: RunningOperation
-    readonly attempt: Attempt
-    readonly readAnswer: AnswerReader
-  }) {
-    this.running = call.running
-    this.attempt = call.attempt
-    this.#readAnswer = call.readAnswer
+  constructor({ running, attempt, resolved }: CallParts) {
+    this.running = running
+    this.attempt = attempt
+    this.#resolved = resolved
   }
 
-  /** `stop` ends what undici does, `tell` the wait of who asked. */
-  begin({ stop, tell }: { readonly stop: Tell; readonly tell: Tell }): void {
-    this.#stop = stop
-    this.#tell = tell
+  /** Ends what undici does, if it has begun. */
+  protected abstract stop(reason: Error): void
+  /** Ends the wait of who asked. */
+  protected abstract tell(reason: Error): void
+
+  /** From now on the end of the deadline ends the call. */
+  begin(): this {
     this.running.onCutOff((reason) => this.#cutOff(reason))
+    return this
+  }
+
+  get replaced(): ReadonlySet<string> {
+    return this.#resolved.headerNames
+  }
+
+  /** @throws the deadline's reason where its timer is late: a call without its deadline would be let go on by the peer. */
+  stamps(): Readonly<Record<string, string>> {
+    const { deadline } = this.running
+    const { reason } = deadline
+    if (reason !== undefined) throw reason
+    return headersNow(this.attempt, deadline, this.#resolved)
   }
 
   /** Whether what undici says now is for nobody. */
@@ -52,28 +72,33 @@ export class GuardedCall {
   }
 
   /** A peer that gives up right before our deadline is held back: the deadline, any moment now, is the answer. */
-  answered(status: number, header: (name: string) => string | undefined): void {
-    if (status < 200) return
-    this.#outcome = this.#readAnswer(new AttemptAnswer(this.attempt, status, header))
+  protected answered(answer: PeerAnswer): void {
+    if (answer.status < 200) return
+    this.#outcome = outcomeOfAnswer(answer, this.running, this.#resolved)
     const { deadline } = this.running
     if (deadline.expired) this.#cutOff(this.running.end(this.#outcome))
     else this.#isHeld = isOutOfTime(this.#outcome) && isAtTheEdge(deadline)
   }
 
-  /** Passes the end on, unless the deadline has come before it. */
-  completed(pass: () => void): void {
+  /** Whether the end is to be passed on: the deadline has not come before it. */
+  protected completed(): boolean {
     const reason = this.running.end(this.#outcome)
-    if (reason === undefined) return pass()
+    if (reason === undefined) return true
+    this.#completedLate(reason)
+    return false
+  }
+
+  #completedLate(reason: Error): void {
     this.closedBy = { reason }
     // the fetch of Node 20 waits for ever if it hears of an error in the same turn as of the headers
-    setImmediate(() => this.#tell(reason))
+    setImmediate(() => this.tell(reason))
   }
 
   #cutOff(reason: Error | undefined): void {
     if (reason === undefined || this.closedBy !== undefined) return
     this.closedBy = { reason }
-    this.#stop(reason)
-    this.#tell(reason)
+    this.stop(reason)
+    this.tell(reason)
   }
 
   /** Who asked has had enough: that is no failure of the upstream's, and comes back as undici has it. */
@@ -85,37 +110,16 @@ export class GuardedCall {
     if (!this.isClosed) this.failed(reason ?? new CancelledError('the call was aborted'))
   }
 
-  failed(error: Error): void {
+  protected failed(error: Error): void {
     if (this.#isAbandoned) {
       this.running.end('cancelled', error)
       this.closedBy = { reason: error }
-      return this.#tell(error)
+      return this.tell(error)
     }
     void failureOf(this.running, error).then((failure) => {
       if (this.isClosed) return
       this.closedBy = { reason: failure as Error }
-      this.#tell(failure as Error)
+      this.tell(failure as Error)
     })
   }
 }
-
-/** A peer's answer to one attempt. */
-class AttemptAnswer implements PeerAnswer {
-  readonly status: number
-  readonly serverTiming: string | undefined
-  readonly deadlineOutcome: string | undefined
-  readonly #attempt: Attempt
-
-  constructor(attempt: Attempt, status: number, header: (name: string) => string | undefined) {
-    this.status = status
-    this.serverTiming = header('server-timing')
-    this.deadlineOutcome = header('x-deadline-outcome')
-    this.#attempt = attempt
-  }
-
-  get url(): URL {
-    return this.#attempt.url
-  }
-}
-
-function ignore(): void {}

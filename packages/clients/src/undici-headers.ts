@@ -5,7 +5,7 @@ type Headers = Exclude<Dispatcher.DispatchOptions['headers'], undefined>
 /** How the stamps of a call are written. */
 export interface Stamping {
   /** What is to be written at this moment. */
-  readonly stamp: () => Readonly<Record<string, string>>
+  stamps(): Readonly<Record<string, string>>
   /** Lower-case names: what the caller, or an attempt before, wrote under them goes. */
   readonly replaced: ReadonlySet<string>
 }
@@ -15,6 +15,7 @@ export interface Stamping {
  * is free, gets those of that moment. A call that waited in a pool's queue thus carries what is left after the wait.
  */
 export function stampedHeaders(headers: Headers | undefined, stamping: Stamping): StampedHeaders | undefined {
+  if (headers === undefined || headers === null) return new StampedHeaders([], stamping)
   const pairs = headerPairs(headers)
   return pairs === undefined ? undefined : new StampedHeaders(pairs, stamping)
 }
@@ -27,12 +28,13 @@ export class StampedHeaders {
 
   constructor(pairs: Pairs, stamping: Stamping) {
     this.#stamping = stamping
+    const { replaced } = stamping
     for (const [name, value] of pairs) {
-      if (value === undefined || value === null || stamping.replaced.has(name.toLowerCase())) continue
+      if (value === undefined || value === null || replaced.has(name.toLowerCase())) continue
       const present = this[name]
       this[name] = present === undefined ? value : [present, value].flat()
     }
-    const stamps = stamping.stamp()
+    const stamps = stamping.stamps()
     for (const name in stamps) this[name] = stamps[name] ?? ''
   }
 
@@ -43,10 +45,13 @@ export class StampedHeaders {
 
   [Symbol.iterator](): Iterator<[string, string | string[]]> {
     const written = Object.entries<string | string[]>(this)
-    if (this.#isFresh) return written.values()
-    const { stamp, replaced } = this.#stamping
+    return this.#isFresh ? written.values() : this.#stampedAnew(written).values()
+  }
+
+  #stampedAnew(written: [string, string | string[]][]): [string, string | string[]][] {
+    const { replaced } = this.#stamping
     const kept = written.filter(([name]) => !replaced.has(name.toLowerCase()))
-    return [...kept, ...Object.entries(stamp())].values()
+    return [...kept, ...Object.entries(this.#stamping.stamps())]
   }
 }
 // a header may be called `constructor` or `__proto__`
@@ -57,8 +62,7 @@ type Pairs = Iterable<readonly [string, string | string[] | undefined | null]>
 
 /** undici takes headers as a flat list, as a record or as anything that iterates over pairs. */
 function headerPairs(headers: unknown): Pairs | undefined {
-  if (headers === undefined || headers === null) return []
-  if (typeof headers !== 'object') return undefined
+  if (typeof headers !== 'object' || headers === null) return undefined
   if (Array.isArray(headers)) return headers.length % 2 === 0 ? pairsOfList(headers) : undefined
   return Symbol.iterator in headers ? (headers as Pairs) : Object.entries(headers)
 }

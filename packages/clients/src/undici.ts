@@ -1,20 +1,17 @@
-import { currentDeadline, type Deadline, type Outcome } from '@timebudget/core'
+import { currentDeadline, type RunningOperation } from '@timebudget/core'
 import type { Dispatcher } from 'undici'
 import { isGoverned, noteInstrumentation } from './governed.ts'
 import {
   type ClientOptions,
-  headersNow,
   isBounded,
-  outcomeOfAnswer,
-  type PeerAnswer,
   type ResolvedClientOptions,
   resolveClientOptions,
   startCall,
   tellOfSending,
 } from './outgoing.ts'
 import { UndiciAttempt } from './undici-attempt.ts'
-import { type Attempt, GuardedCall } from './undici-call.ts'
-import { guardHandler } from './undici-handlers.ts'
+import type { GuardedCall } from './undici-call.ts'
+import { guardForDispatcher, guardForInterceptors } from './undici-handlers.ts'
 import { StampedHeaders, stampedHeaders } from './undici-headers.ts'
 
 export type { ClientOptions }
@@ -61,17 +58,23 @@ export function deadlineInterceptor({
       (inner, interceptor) => interceptor(inner),
       findingCall(dispatch, stamp, origin),
     )
+    const guardHandler = inside.length === 0 ? guardForDispatcher : guardForInterceptors
+    function dispatchGuarded(
+      call: Dispatcher.DispatchOptions,
+      handler: Dispatcher.DispatchHandler,
+      running: RunningOperation,
+    ): boolean {
+      const guard = guardHandler(handler, { running, attempt: new UndiciAttempt(call, origin), resolved })
+      if (inside.length === 0) return running.within(() => stamp(call, guard, guard))
+      const found: FoundOptions = { ...call, [callKey]: guard }
+      return running.within(() => attempt(found, guard))
+    }
     return function dispatchUnderDeadline(call, handler) {
       const deadline = currentDeadline()
-      if (!isBounded({ deadline }, resolved) || isGoverned()) return attempt(call, handler)
+      if (!isBounded({ deadline }, resolved) || isGoverned(deadline)) return attempt(call, handler)
       const running = startCall(resolved, call, { deadline })
       try {
-        const readAnswer = (answer: PeerAnswer): Outcome => outcomeOfAnswer(answer, running, resolved)
-        const guarded = new GuardedCall({ running, attempt: new UndiciAttempt(call, origin), readAnswer })
-        const guard = guardHandler(handler, guarded)
-        if (inside.length === 0) return running.within(() => stamp(call, guard, guarded))
-        const found: FoundOptions = { ...call, [callKey]: guarded }
-        return running.within(() => attempt(found, guard))
+        return dispatchGuarded(call, handler, running)
       } catch (error) {
         throw running.fail(error)
       }
@@ -87,12 +90,9 @@ type Stamp = (
 
 /** Innermost: writes what is left at this attempt, in place of what the attempt before it wrote. */
 function stamping(dispatch: Dispatcher.Dispatch, resolved: ResolvedClientOptions<UndiciCall>): Stamp {
-  return function dispatchStamped(call, handler, { attempt, running: { deadline } }) {
-    tellOfSending(attempt, deadline, resolved)
-    const headers = stampedHeaders(call.headers, {
-      stamp: () => stampsOf(attempt, deadline, resolved),
-      replaced: resolved.headerNames,
-    })
+  return function dispatchStamped(call, handler, guarded) {
+    tellOfSending(guarded.attempt, guarded.running.deadline, resolved)
+    const headers = stampedHeaders(call.headers, guarded)
     if (headers === undefined) return dispatch(call, handler) // undici says what is wrong with them
     try {
       return dispatch({ ...call, headers }, handler)
@@ -100,17 +100,6 @@ function stamping(dispatch: Dispatcher.Dispatch, resolved: ResolvedClientOptions
       StampedHeaders.grownOld(headers)
     }
   }
-}
-
-/** @throws the deadline's reason where its timer is late: a call without its deadline would be let go on by the peer. */
-function stampsOf(
-  attempt: Attempt,
-  deadline: Deadline,
-  resolved: ResolvedClientOptions<UndiciCall>,
-): Readonly<Record<string, string>> {
-  const { reason } = deadline
-  if (reason !== undefined) throw reason
-  return headersNow(attempt, deadline, resolved)
 }
 
 /** Behind the interceptors that repeat calls: which call an attempt is of. */

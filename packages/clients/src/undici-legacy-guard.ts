@@ -1,0 +1,100 @@
+import type { Dispatcher } from 'undici'
+import type { PeerAnswer } from './outgoing.ts'
+import { type Abort, type Attempt, type CallParts, GuardedCall } from './undici-call.ts'
+
+type Handler = Dispatcher.DispatchHandler
+type RawHeaders = readonly (Buffer | string)[]
+
+/** A guard of the generation that undici 6 knows. */
+export class LegacyGuard extends GuardedCall implements Handler {
+  readonly #inner: Handler
+  #abort: Abort | undefined
+
+  constructor(inner: Handler, parts: CallParts) {
+    super(parts)
+    this.#inner = inner
+  }
+
+  protected override stop(reason: Error): void {
+    this.#abort?.(reason)
+  }
+
+  protected override tell(reason: Error): void {
+    this.#inner.onError?.(reason)
+  }
+
+  onConnect(abort: Abort, ...context: readonly unknown[]): void {
+    this.#abort = abort
+    if (this.closedBy !== undefined) return abort(this.closedBy.reason)
+    const abandon: Abort = (reason) => this.abandoned(reason, abort)
+    // undici 6 hands over a context too
+    Reflect.apply(this.#inner.onConnect ?? ignore, this.#inner, [abandon, ...context])
+  }
+
+  onUpgrade(...answer: Parameters<NonNullable<Handler['onUpgrade']>>): void {
+    if (!this.isClosed && this.completed()) this.#inner.onUpgrade?.(...answer)
+  }
+
+  onResponseStarted(): void {
+    if (!this.isClosed) this.#inner.onResponseStarted?.()
+  }
+
+  onHeaders(status: number, headers: Buffer[], resume: () => void, text: string): boolean {
+    if (!this.isClosed) this.answered(new LegacyAnswer(this.attempt, status, headers))
+    // what is for nobody is read on, until undici has stopped
+    return this.isClosed || (this.#inner.onHeaders?.(status, headers, resume, text) ?? true)
+  }
+
+  onData(chunk: Buffer): boolean {
+    return this.isClosed || (this.#inner.onData?.(chunk) ?? true)
+  }
+
+  onComplete(trailers: string[] | null): void {
+    if (!this.isClosed && this.completed()) this.#inner.onComplete?.(trailers)
+  }
+
+  onError(error: Error): void {
+    if (!this.isClosed) this.failed(error)
+  }
+
+  onBodySent(chunkSize: number, totalBytesSent: number): void {
+    if (!this.isClosed) this.#inner.onBodySent?.(chunkSize, totalBytesSent)
+  }
+}
+
+class LegacyAnswer implements PeerAnswer {
+  readonly status: number
+  readonly #attempt: Attempt
+  readonly #headers: RawHeaders
+
+  constructor(attempt: Attempt, status: number, headers: RawHeaders) {
+    this.status = status
+    this.#attempt = attempt
+    this.#headers = headers
+  }
+
+  get url(): URL {
+    return this.#attempt.url
+  }
+  get serverTiming(): string | undefined {
+    return rawHeader(this.#headers, 'server-timing')
+  }
+  get deadlineOutcome(): string | undefined {
+    return rawHeader(this.#headers, 'x-deadline-outcome')
+  }
+}
+
+/** All values of that name, as a list. */
+function rawHeader(headers: RawHeaders, name: string): string | undefined {
+  let values: string | undefined
+  for (let index = 0; index + 1 < headers.length; index += 2) {
+    const written = headers[index]
+    // decoded only where it can be the one: nearly every answer has none
+    if (written?.length !== name.length || written.toString('latin1').toLowerCase() !== name) continue
+    const value = String(headers[index + 1])
+    values = values === undefined ? value : `${values}, ${value}`
+  }
+  return values
+}
+
+function ignore(): void {}
