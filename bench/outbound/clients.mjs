@@ -32,7 +32,7 @@ export const clients = {
     timebudget: async () => nodeHttp({ request: (await import('@timebudget/clients/node-http')).request }),
     'timebudget, DeadlineAgent': async () => {
       const { DeadlineAgent } = await import('@timebudget/clients/node-http')
-      const agent = new DeadlineAgent(new HttpAgent({ keepAlive: true }))
+      const agent = new DeadlineAgent({ agent: new HttpAgent({ keepAlive: true }) })
       return nodeHttp({ request: httpRequest, optionsOf: () => ({ agent }) })
     },
   },

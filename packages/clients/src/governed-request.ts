@@ -26,6 +26,7 @@ export function refuseRequest(request: ClientRequest, error: unknown): void {
 }
 
 const governedBy: unique symbol = Symbol('timebudget.governed')
+type EmitArguments = [event: string | symbol, ...args: unknown[]]
 type Governable = ClientRequest & { [governedBy]?: GovernedRequest }
 
 /**
@@ -33,8 +34,11 @@ type Governable = ClientRequest & { [governedBy]?: GovernedRequest }
  * collections, which costs more than all else that is done for it (bench/outbound).
  */
 const sharedMethods = {
-  emit(this: Governable, event: string | symbol, ...args: unknown[]): boolean {
-    return governorOf(this).emit(event, args)
+  emit(this: Governable, ...args: EmitArguments): boolean {
+    const governed = governorOf(this)
+    // passed on from here: arguments that are handed to another function first cost an array for every event
+    if (governed.passes(args[0], args[1])) return Reflect.apply(governed.own.emit, this, args)
+    return governed.emitOtherwise(...args)
   },
   destroy(this: Governable, error?: Error): ClientRequest {
     return governorOf(this).destroy(error)
@@ -69,7 +73,10 @@ function takeOver(request: Governable, governed: GovernedRequest): void {
 
 /** Where one client of ours is made from another. */
 function takeOverAgain(request: ClientRequest, governed: GovernedRequest): void {
-  request.emit = (event: string | symbol, ...args: unknown[]) => governed.emit(event, args)
+  request.emit = (...args: EmitArguments) =>
+    governed.passes(args[0], args[1])
+      ? Reflect.apply(governed.own.emit, request, args)
+      : governed.emitOtherwise(...args)
   request.destroy = (error) => governed.destroy(error)
   if (request.headersSent) return
   request.write = (...args: unknown[]) => governed.sending('write', args)

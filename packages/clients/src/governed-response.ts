@@ -25,19 +25,24 @@ type Destroyed = Parameters<Destroy>[1]
 
 /** Ends the operation with a body: with `outcome` after its last byte, else with what broke it off. */
 export function governBody(body: Governable, running: RunningOperation, outcome: Outcome): GovernedResponse {
-  body.once('end', () => running.end(outcome))
-  const governed = new GovernedBody(body, running)
+  const governed = new GovernedBody(body, running, outcome)
   // not `destroy`: Node would take a response that is destroyed later for one that has ended well
   if (body[governedBy] === undefined) {
     body[governedBy] = governed
+    body.on('end', endUnderDeadline)
     body._destroy = destroyUnderDeadline
   } else {
+    body.on('end', () => governed.ended())
     body._destroy = (error, callback) => governed.destroying(error, callback)
   }
   return governed
 }
 
-/** Shared by all bodies, as the methods of governed requests are, and for the same reason. */
+// Shared by all bodies, as the methods of governed requests are, and for the same reason.
+function endUnderDeadline(this: Governable): void {
+  this[governedBy]?.ended()
+}
+
 function destroyUnderDeadline(this: Governable, error: Error | null, callback: Destroyed): void {
   this[governedBy]?.destroying(error, callback)
 }
@@ -45,14 +50,21 @@ function destroyUnderDeadline(this: Governable, error: Error | null, callback: D
 class GovernedBody implements GovernedResponse {
   readonly #body: NodeBody
   readonly #running: RunningOperation
+  readonly #outcome: Outcome
   readonly #ownDestroy: Destroy
   #held: ((told: unknown) => void) | undefined
   #breakage: unknown
 
-  constructor(body: NodeBody, running: RunningOperation) {
+  constructor(body: NodeBody, running: RunningOperation, outcome: Outcome) {
     this.#body = body
     this.#running = running
+    this.#outcome = outcome
     this.#ownDestroy = body._destroy
+  }
+
+  /** Its last byte has been read. */
+  ended(): void {
+    this.#running.end(this.#outcome)
   }
 
   destroying(error: Error | null, callback: Destroyed): void {

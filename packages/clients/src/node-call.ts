@@ -8,6 +8,7 @@ export interface NodeCall {
 
 /** The arguments of an `http.request`, looked through. */
 export interface ReadNodeCall extends NodeCall {
+  readonly protocol: string
   readonly options: Readonly<RequestOptions>
   /** Where among the arguments the options stand, or would stand. */
   readonly optionsAt: number
@@ -18,29 +19,59 @@ export interface ReadNodeCall extends NodeCall {
 /** Reads the arguments as Node does; `undefined` if Node is going to throw at the URL. */
 export function readNodeCall(args: readonly unknown[], defaultProtocol: string): ReadNodeCall | undefined {
   const [first, second] = args
-  const given = typeof first === 'string' || first instanceof URL
-  const options: RequestOptions = (
-    isOptions(given ? second : first) ? (given ? second : first) : {}
-  ) as RequestOptions
-  const url = urlOf(given ? String(first) : undefined, options, defaultProtocol)
-  if (url === undefined) return undefined
-  const method = typeof options.method === 'string' ? options.method.toUpperCase() : 'GET'
-  return { url, method, options, optionsAt: given ? 1 : 0, isUrlText: isUrlText(first, options) }
+  const isGiven = typeof first === 'string' || first instanceof URL
+  const options = optionsOf(isGiven ? second : first)
+  if (isGiven) {
+    const base = typeof first === 'string' ? parsed(first) : first.href
+    if (base === undefined) return undefined
+    const protocol = typeof base === 'string' ? (first as URL).protocol : base.protocol
+    return new ReadCall({ base, protocol, options, optionsAt: 1, isUrlText: isUrlText(first, options) })
+  }
+  const protocol = text(options.protocol) ?? protocolOf(options.agent) ?? defaultProtocol
+  const base = `${protocol}//localhost`
+  if (protocol !== 'http:' && protocol !== 'https:' && parsed(base) === undefined) return undefined
+  return new ReadCall({ base, protocol, options, optionsAt: 0, isUrlText: false })
+}
+
+/** Puts the URL together only for who asks: the setters of one cost more than all else that is done for a call. */
+class ReadCall implements ReadNodeCall {
+  readonly protocol: string
+  readonly options: Readonly<RequestOptions>
+  readonly optionsAt: number
+  readonly isUrlText: boolean
+  readonly #base: string | URL
+  #url: URL | undefined
+
+  constructor(read: Omit<ReadNodeCall, 'url' | 'method'> & { readonly base: string | URL }) {
+    this.protocol = read.protocol
+    this.options = read.options
+    this.optionsAt = read.optionsAt
+    this.isUrlText = read.isUrlText
+    this.#base = read.base
+  }
+
+  get url(): URL {
+    this.#url ??= urlOf(this.#base, this.options)
+    return this.#url
+  }
+
+  get method(): string {
+    const { method } = this.options
+    return typeof method === 'string' ? method.toUpperCase() : 'GET'
+  }
+}
+
+function optionsOf(value: unknown): RequestOptions {
+  return typeof value === 'object' && value !== null ? value : {}
 }
 
 function isUrlText(first: unknown, { hostname, host, port, path }: RequestOptions): boolean {
   return typeof first === 'string' && (hostname ?? host ?? port ?? path ?? undefined) === undefined
 }
 
-function isOptions(value: unknown): boolean {
-  return typeof value === 'object' && value !== null
-}
-
 /** What is given as options counts for more than the URL. A URL's setters pass over what they cannot read. */
-function urlOf(given: string | undefined, options: RequestOptions, defaultProtocol: string): URL | undefined {
-  const protocol = text(options.protocol) ?? protocolOf(options.agent) ?? defaultProtocol
-  const url = parsed(given ?? `${protocol}//localhost`)
-  if (url === undefined) return undefined
+function urlOf(base: string | URL, options: RequestOptions): URL {
+  const url = typeof base === 'string' ? new URL(base) : base
   const host = text(options.hostname) ?? text(options.host)
   if (host !== undefined) setHostname(url, host)
   if (options.port !== undefined && options.port !== null) url.port = String(options.port)

@@ -55,18 +55,18 @@ export function wrapRequest(base?: NodeRequest, options: ClientOptions<NodeCall>
   const defaultProtocol = base === https.request ? 'https:' : 'http:'
   return function requestUnderDeadline(...given: unknown[]): ClientRequest {
     // instrumentations of node:http lose a callback that comes after an undefined
-    const args = given.filter((argument) => argument !== undefined)
+    const args = given.includes(undefined) ? given.filter((argument) => argument !== undefined) : given
     const call = readNodeCall(args, defaultProtocol)
     const deadline = deadlineOfCall(call?.options.signal ?? undefined)
     // looked up at each call, since instrumentations replace them
-    const native = base ?? (call?.url.protocol === 'https:' ? https : http).request
+    const native = base ?? (call?.protocol === 'https:' ? https : http).request
     if (call === undefined || !isBounded({ deadline }, resolved)) return make(native, args)
     const running = startCall(resolved, call, { deadline })
     // Node's own would parse it once more; another one may want what the caller gave
     if (base === undefined && call.isUrlText) args[0] = call.url
     const stamped = needsHeadersAtOnce(call.options) ? withStamps(args, call, { running, resolved }) : args
     const made = startRequest(native, stamped, running)
-    governRequest(made, running, { url: call.url, resolved })
+    governRequest(made, running, { to: call, resolved })
     return made
   }
 }
@@ -176,7 +176,7 @@ export class DeadlineAgent extends http.Agent {
     if (call === undefined) return true
     try {
       const running = startCall(resolved, call, { deadline })
-      governRequest(asking, running, { url: call.url, resolved })
+      governRequest(asking, running, { to: call, resolved })
       return true
     } catch (error) {
       refuseRequest(asking, error)

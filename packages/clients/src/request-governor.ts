@@ -2,11 +2,18 @@ import { isAtTheEdge, type Outcome, type RunningOperation, type TimeBudgetError 
 import type { ClientRequest, IncomingMessage } from 'node:http'
 import { blameUpstreamNow, isOutOfTime } from './failure.ts'
 import { governBody, type GovernedResponse } from './governed-response.ts'
-import { headersFor, outcomeOfAnswer, type ResolvedClientOptions } from './outgoing.ts'
+import {
+  type Destination,
+  headersNow,
+  outcomeOfAnswer,
+  type PeerAnswer,
+  type ResolvedClientOptions,
+  tellOfSending,
+} from './outgoing.ts'
 
 /** Where a request goes, and by which rules. */
 export interface Governing {
-  readonly url: URL
+  readonly to: Destination
   readonly resolved: Pick<ResolvedClientOptions<never>, 'propagatesTo' | 'trusts' | 'emit' | 'headerNames'>
 }
 
@@ -16,7 +23,7 @@ export class GovernedRequest {
   readonly #running: RunningOperation
   readonly #governing: Governing
   /** The request's methods as they were. */
-  readonly #own: Pick<ClientRequest, 'emit' | 'destroy' | 'write' | 'end' | 'flushHeaders'>
+  readonly own: Pick<ClientRequest, 'emit' | 'destroy' | 'write' | 'end' | 'flushHeaders'>
   #response: GovernedResponse | undefined
   /** What happened so close to the deadline that its end is waited for. */
   #held: Array<{ readonly event: string | symbol; readonly args: readonly unknown[] }> | undefined
@@ -27,35 +34,41 @@ export class GovernedRequest {
     this.#running = running
     this.#governing = governing
     const { emit, destroy, write, end, flushHeaders } = request
-    this.#own = { emit, destroy, write, end, flushHeaders }
+    this.own = { emit, destroy, write, end, flushHeaders }
   }
 
   /** Stamps the headers if they are about to leave. */
   sending(method: 'write' | 'end' | 'flushHeaders', args: readonly unknown[]): never {
     if (!this.#request.headersSent) this.#stamp()
-    return Reflect.apply(this.#own[method], this.#request, args) as never
+    return Reflect.apply(this.own[method], this.#request, args) as never
   }
 
-  emit(event: string | symbol, args: readonly unknown[]): boolean {
-    if (this.#cut) return this.#emitAfterCut(event, args)
-    if (this.#held !== undefined) return this.#hold(event, args)
+  /** Whether an event goes out as it is; all but few do. */
+  passes(event: string | symbol, detail: unknown): boolean {
+    if (this.#cut || this.#held !== undefined) return false
     switch (event) {
       case 'response':
-        return this.#answered(args)
+        return this.#answered(detail as IncomingMessage)
       case 'error':
-        return this.#failed(args)
+        return false
       case 'connect':
       case 'upgrade':
         // from here on the connection is the caller's
-        this.#running.end(this.#read(args[0] as IncomingMessage))
-        break
+        this.#running.end(this.#read(detail as IncomingMessage))
+        return true
       case 'close':
         // neither a response nor an error: an upgrade that nobody listens for
         if (this.#response === undefined) this.#running.end('upstream_error')
-        break
+        return true
       default:
+        return true
     }
-    return this.#pass(event, args)
+  }
+
+  /** What happens to an event that does not pass. */
+  emitOtherwise(event: string | symbol, ...args: readonly unknown[]): boolean {
+    if (this.#cut) return this.#emitAfterCut(event, args)
+    return event === 'error' && this.#held === undefined ? this.#failed(args) : this.#hold(event, args)
   }
 
   /** Whoever destroys it but us has lost interest. */
@@ -68,7 +81,7 @@ export class GovernedRequest {
     }
     // else the response would only say that it was aborted
     if (error !== undefined) this.#response?.destroy(error)
-    this.#own.destroy.call(this.#request, error)
+    this.own.destroy.call(this.#request, error)
     const held = this.#held ?? []
     this.#held = undefined
     for (const { event, args } of held) this.#pass(event, args)
@@ -84,29 +97,28 @@ export class GovernedRequest {
         this.#emitAfterCut(event, event === 'error' ? [reason] : args)
       return
     }
-    this.#own.destroy.call(this.#request, reason)
+    this.own.destroy.call(this.#request, reason)
     // Node would say so only once there is a socket, which in an agent's queue may take for ever
     process.nextTick(() => this.#pass('error', [reason]))
     setImmediate(() => this.#pass('close', []))
   }
 
-  #answered(args: readonly unknown[]): boolean {
-    const response = args[0] as IncomingMessage
+  /** Whether the caller is to hear of it. */
+  #answered(response: IncomingMessage): boolean {
     const outcome = this.#read(response)
     if (isOutOfTime(outcome)) {
       // the peer had all our time and gave up a moment before us: our own deadline is the answer
-      if (isAtTheEdge(this.#running.deadline)) return this.#hold('response', args)
-      if (this.#running.deadline.expired) return this.#tooLate(outcome)
+      if (isAtTheEdge(this.#running.deadline)) return false
+      const { reason } = this.#running.deadline
+      if (reason !== undefined) {
+        // time is up, and the timer is about to find out
+        this.#running.end(outcome)
+        this.cut(reason)
+        return false
+      }
     }
     if (hasNoBody(response, this.#request.method)) this.#running.end(outcome)
     this.#response = governBody(response, this.#running, outcome)
-    return this.#pass('response', args)
-  }
-
-  /** Time is up, and the timer is about to find out. */
-  #tooLate(outcome: Outcome): boolean {
-    const reason = this.#running.end(outcome)
-    if (reason !== undefined) this.cut(reason)
     return true
   }
 
@@ -133,10 +145,12 @@ export class GovernedRequest {
   }
 
   #stamp(): void {
-    const { url, resolved } = this.#governing
+    const { to, resolved } = this.#governing
+    const { deadline } = this.#running
     // its timer is late: what was written first says when it was to end, and nothing would say so from now on
-    if (this.#running.deadline.expired) return
-    const stamps = headersFor(url, this.#running.deadline, resolved)
+    if (deadline.expired) return
+    tellOfSending(to, deadline, resolved)
+    const stamps = headersNow(to, deadline, resolved)
     for (const name of resolved.headerNames) {
       const value = stamps[name]
       if (value === undefined) this.#request.removeHeader(name)
@@ -145,22 +159,33 @@ export class GovernedRequest {
   }
 
   #read(response: IncomingMessage): Outcome {
-    const { statusCode = 0, headers } = response
-    const deadlineOutcome = headers['x-deadline-outcome']
-    const answer = {
-      url: this.#governing.url,
-      status: statusCode,
-      serverTiming: headers['server-timing']?.toString(),
-      deadlineOutcome: deadlineOutcome?.toString(),
-    }
-    return outcomeOfAnswer(answer, this.#running, this.#governing.resolved)
+    const { to, resolved } = this.#governing
+    return outcomeOfAnswer(new NodeAnswer(to, response), this.#running, resolved)
   }
 
   #pass(event: string | symbol, args: readonly unknown[]): boolean {
-    return Reflect.apply(this.#own.emit, this.#request, [event, ...args])
+    return Reflect.apply(this.own.emit, this.#request, [event, ...args])
   }
 }
 
 function hasNoBody({ statusCode }: IncomingMessage, method: string): boolean {
   return statusCode === 204 || statusCode === 304 || method === 'HEAD'
+}
+
+class NodeAnswer implements PeerAnswer {
+  readonly status: number
+  readonly serverTiming: string | undefined
+  readonly deadlineOutcome: string | undefined
+  readonly #to: Destination
+
+  constructor(to: Destination, { statusCode = 0, headers }: IncomingMessage) {
+    this.status = statusCode
+    this.serverTiming = headers['server-timing']?.toString()
+    this.deadlineOutcome = headers['x-deadline-outcome']?.toString()
+    this.#to = to
+  }
+
+  get url(): URL {
+    return this.#to.url
+  }
 }
