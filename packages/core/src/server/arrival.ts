@@ -10,7 +10,7 @@ import {
   PeerClocks,
   type WireDeadline,
 } from '../wire/index.ts'
-import { carriesDeadline } from '../wire/decode.ts'
+import { carriesAny } from '../wire/decode.ts'
 import type { ResolvedServerOptions, Trust } from './options.ts'
 
 /** What has to be known of a request: Node's own, or a call of another protocol. */
@@ -43,15 +43,15 @@ const peerClocks = new PeerClocks()
 
 /** Reads the deadline of a request that has just arrived, and which attempt its caller says it is. */
 export function readArrival<R extends Arriving>(request: R, options: ArrivalOptions<R>): Arrival {
-  const trusted = isTrusted(request, options)
-  const arrival = readDeadline(request, options, trusted)
-  if (trusted) internals.setAttempt(arrival.deadline, decodeAttempt(request.headers))
+  if (!carriesAny(request.headers, options.headersRead) || !isTrusted(request, options))
+    return arrivalWithout(options)
+  const arrival = readDeadline(request, options)
+  internals.setAttempt(arrival.deadline, decodeAttempt(request.headers))
   return arrival
 }
 
-function readDeadline<R extends Arriving>(request: R, options: ArrivalOptions<R>, trusted: boolean): Arrival {
+function readDeadline<R extends Arriving>(request: R, options: ArrivalOptions<R>): Arrival {
   const { clock } = options
-  if (!trusted || !carriesDeadline(request.headers, options.accept)) return arrivalWithout(options)
   const peer = request.socket?.remoteAddress
   const now = clock.epoch()
   const { skewTolerance } = options

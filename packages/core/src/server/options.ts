@@ -4,6 +4,7 @@ import { systemClock } from '../clock.ts'
 import { type Duration, type Floor, parseDuration, parseFloor } from '../duration.ts'
 import { refuseUnknownOptions } from '../known-options.ts'
 import type { TimeBudgetError } from '../errors.ts'
+import { headersOf } from '../wire/decode.ts'
 import { type CodecName, codecs, defaultAccept } from '../wire/index.ts'
 import { Shutdown } from './shutdown.ts'
 
@@ -75,6 +76,8 @@ export interface ResolvedServerOptions {
   readonly floor: Floor
   readonly reserve: number
   readonly accept: readonly CodecName[]
+  /** In lower case: those of `accept` and the attempt's. */
+  readonly headersRead: ReadonlySet<string>
   readonly ambient: boolean
   readonly trust: (request: IncomingMessage) => Trust
   readonly skewTolerance: number
@@ -121,6 +124,7 @@ export function resolveServerOptions(options: ServerOptions = {}): ResolvedServe
   const floor = options.floor ?? 0
   parseFloor(floor, 'floor')
   const clock = options.clock ?? systemClock
+  const accept = resolveAccept(options.accept)
   return Object.freeze({
     budget: resolveBudget(asked, max),
     chooseBudget,
@@ -128,7 +132,8 @@ export function resolveServerOptions(options: ServerOptions = {}): ResolvedServe
     max,
     floor,
     reserve: parseDuration(options.reserve ?? 0, 'reserve'),
-    accept: resolveAccept(options.accept),
+    accept,
+    headersRead: headersOf(accept),
     ambient: oneOf<boolean>('ambient', options.ambient ?? true, [true, false]),
     trust: resolveTrust(options.trust ?? 'clamp'),
     skewTolerance: parseDuration(options.skewTolerance ?? '50ms', 'skewTolerance'),
