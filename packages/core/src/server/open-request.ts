@@ -9,6 +9,7 @@ import { type Arrival, readArrival } from './arrival.ts'
 import { budgetFor, optionsFor } from './chosen-budget.ts'
 import { ClientWatch } from './client-gone.ts'
 import { BegunBody } from './event-stream.ts'
+import { isHttp2 } from './http2.ts'
 import { letConnectionGo } from './let-connection-go.ts'
 import type { ResolvedServerOptions } from './options.ts'
 import { RequestBudget } from './request-budget.ts'
@@ -102,7 +103,10 @@ export class OpenRequest extends ClientWatch implements DeadlineWatcher, Exchang
 
   begin(): void {
     const { refusal, extra, malformedHeader } = this.#arrival
-    guardExchange(this.request, this.response, this)
+    // over HTTP/1 the response hears of its client's end as well as the request does
+    guardExchange(this.request, this.response, this, {
+      hearsRequest: this.#options.ambient || isHttp2(this.request),
+    })
     this.#budget.announce()
     this.watchClient()
     if (this.#isOver) return

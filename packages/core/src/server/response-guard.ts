@@ -65,9 +65,10 @@ export function guardExchange(
   request: Kept<IncomingMessage>,
   response: Kept<ServerResponse>,
   keeper: ExchangeKeeper,
+  { hearsRequest }: { readonly hearsRequest: boolean },
 ): void {
   request[keeperKey] = keeper
-  request.emit = emitOfKeptRequest
+  if (hearsRequest) request.emit = emitOfKeptRequest
   response[keeperKey] = keeper
   response.emit = emitOfKeptResponse
   response.writeHead = guardedWriteHead

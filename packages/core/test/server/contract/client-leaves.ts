@@ -58,9 +58,13 @@ async function expectClientClosed(server: Served): Promise<void> {
 /** A user who leaves is no failure, and one who does not is never taken for one. */
 export function clientLeavesContract(host: Host): void {
   describe('law 10: a client that leaves', () => {
-    test.each(Object.entries(scenes))('ends %s', async (_name, scene) => {
+    const everyScene = Object.entries(scenes).flatMap(([name, scene]) => [
+      [name, { scene, ambient: true }] as const,
+      [`${name}, without an ambient context`, { scene, ambient: false }] as const,
+    ])
+    test.each(everyScene)('ends %s', async (_name, { scene, ambient }) => {
       const handler = scene.handler ?? forever
-      await using server = await serve(host, { ...scene, handler, options })
+      await using server = await serve(host, { ...scene, handler, options: { ...options, ambient } })
       const calling = begin(server, scene.call)
       if (scene.call?.isUploading === true) calling.write('half')
       await server.entered.nth(1)
@@ -100,15 +104,19 @@ export function clientLeavesContract(host: Host): void {
       await expectClientClosed(server)
     })
 
-    test.runIf(host.protocol === 'http/1.1')('ends every request that it had sent ahead', async () => {
-      await using server = await serve(host, { handler: forever, options })
-      const socket = connect(server.port, 'localhost')
-      socket.write('GET /1 HTTP/1.1\r\nhost: a\r\n\r\nGET /2 HTTP/1.1\r\nhost: a\r\n\r\n')
-      await server.entered.nth(2)
-      socket.destroy()
-      await server.finished.nth(2)
-      expect(server.finished.all.map(({ outcome }) => outcome)).toEqual(['client_closed', 'client_closed'])
-    })
+    const sentAhead = test.runIf(host.protocol === 'http/1.1')
+    sentAhead.each([true, false])(
+      'ends every request that it had sent ahead; ambient: %s',
+      async (ambient) => {
+        await using server = await serve(host, { handler: forever, options: { ...options, ambient } })
+        const socket = connect(server.port, 'localhost')
+        socket.write('GET /1 HTTP/1.1\r\nhost: a\r\n\r\nGET /2 HTTP/1.1\r\nhost: a\r\n\r\n')
+        await server.entered.nth(2)
+        socket.destroy()
+        await server.finished.nth(2)
+        expect(server.finished.all.map(({ outcome }) => outcome)).toEqual(['client_closed', 'client_closed'])
+      },
+    )
   })
 
   describe('a client that leaves a moment before the end', () => {
