@@ -1,5 +1,6 @@
 import type { Outcome, RunningOperation } from '@timebudget/core'
 import { failureOf } from './failure.ts'
+import { canBeKept, keepResponse } from './kept-response.ts'
 
 type Controller = ReadableByteStreamController | ReadableStreamDefaultController<Uint8Array>
 type ToFailure = (running: RunningOperation, error: unknown) => Promise<unknown>
@@ -7,23 +8,38 @@ type ToFailure = (running: RunningOperation, error: unknown) => Promise<unknown>
 /** How much of an error's body is read ahead: many who throw for a status leave it unread. */
 const errorReadAhead = 65_536
 
+interface Watching {
+  readonly outcome: Outcome
+  readonly redirected: boolean
+  readonly toFailure: ToFailure
+}
+
 /**
  * The same response with a body that the operation lasts as long as: it ends with the last chunk, with `cancel`, or by
  * the deadline, which cuts the body off even where the implementation of fetch forgets its signal after the headers.
  * An error's body of up to 64 KiB is read ahead, so that one that nobody reads holds neither operation nor connection.
  */
-export function watchBody(
-  response: Response,
-  running: RunningOperation,
-  how: { readonly outcome: Outcome; readonly redirected: boolean; readonly toFailure: ToFailure },
-): Response {
+export function watchBody(response: Response, running: RunningOperation, how: Watching): Response {
   if (response.body === null) {
     const reason = running.end(how.outcome)
     if (reason !== undefined) throw reason
     return how.redirected ? disguise(response, response, how) : response
   }
+  if (response.ok && canBeKept(response)) {
+    const streamed = (body: ReadableStream<Uint8Array>): Response => withStream(response, body, running, how)
+    return keepResponse(response, response.body, { ...how, running, streamed })
+  }
+  return withStream(response, response.body, running, how)
+}
+
+function withStream(
+  response: Response,
+  source: ReadableStream<Uint8Array>,
+  running: RunningOperation,
+  how: Watching,
+): Response {
   const readAhead = response.ok ? 0 : errorReadAhead
-  const body = watchedStream(response.body, running, how.outcome, { toFailure: how.toFailure, readAhead })
+  const body = watchedStream(source, running, how.outcome, { toFailure: how.toFailure, readAhead })
   const OfSameKind = response.constructor as typeof Response // undici's own, where its fetch was wrapped
   return disguise(new OfSameKind(body, { headers: response.headers }), response, how)
 }

@@ -6,6 +6,7 @@ import type { Deadline } from '@timebudget/core'
 import { ManualClock, slowUpstream } from '@timebudget/core/testing'
 import { type Fetch, fetch, wrapFetch } from '../src/fetch.ts'
 import { causesOf, codesOf, failureOf, onlyEntry, pause, underDeadline, until } from './support/calls.ts'
+import { deferred } from './support/deferred.ts'
 import { through } from './support/fetches.ts'
 import { serveHttp, serveRaw } from './support/servers.ts'
 
@@ -285,6 +286,43 @@ test('streams of a stand-in for fetch need be no byte streams, and keep their me
     for (let call = 0; call < 3; call += 1) {
       expect(await (await governed('http://stand.in/')).text()).toBe('reused pooled')
     }
+  })
+})
+
+test.each(['text', 'json', 'arrayBuffer', 'blob', 'formData'] as const)(
+  'a body read whole by %s is cut off at the deadline, and its source too where a fetch heeds no signal',
+  async (way) => {
+    const { promise: cancelled, resolve: onCancel } = deferred<unknown>()
+    const body = (): ReadableStream =>
+      new ReadableStream({ start: (controller) => controller.enqueue(Buffer.from('{')), cancel: onCancel })
+    const headers = { 'content-type': 'multipart/form-data; boundary=x' }
+    const deaf = wrapFetch(() => Promise.resolve(new Response(body(), { headers })))
+    await underDeadline(100, async (deadline) => {
+      const response = await deaf('http://deaf.invalid/')
+      expect(await failureOf(response[way]())).toBe(deadline.reason)
+      expect(await cancelled).toBe(deadline.reason)
+      expect(onlyEntry(deadline).outcome).toBe('deadline_exceeded')
+    })
+  },
+)
+
+test('a body that has been looked at is read whole all the same, once', async () => {
+  await using server = await serveHttp((_request, response) => response.end('{"a":1}'))
+  await inTime(async (deadline) => {
+    const response = await fetch(server.url)
+    expect(response.body).toBe(response.body)
+    expect([response.bodyUsed, response.body?.locked]).toEqual([false, false])
+    expect(await response.json()).toEqual({ a: 1 })
+    expect([response.bodyUsed, response.body?.locked]).toEqual([true, true])
+    expect(await failureOf(response.arrayBuffer())).toBeInstanceOf(TypeError)
+    expect(onlyEntry(deadline).outcome).toBe('ok')
+
+    const read = await fetch(server.url)
+    const whole = read.text()
+    expect([read.bodyUsed, read.body?.locked]).toEqual([true, true])
+    expect(await failureOf(read.text())).toBeInstanceOf(TypeError)
+    expect(() => read.clone()).toThrow(TypeError)
+    expect(await whole).toBe('{"a":1}')
   })
 })
 
