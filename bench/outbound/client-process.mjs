@@ -1,6 +1,7 @@
 // A client of one kind: `node client-process.mjs "undici.request" "timebudget"`.
 import { Deadline, runWithDeadline } from '@timebudget/core'
-import { clients } from './clients.mjs'
+import { AsyncLocalStorage } from 'node:async_hooks'
+import { clients, inContext } from './clients.mjs'
 import { cpuMicroseconds, serve } from '../support/worker.mjs'
 
 const [library, variant] = process.argv.slice(2)
@@ -20,10 +21,17 @@ async function oneRequestUnderDeadline(url) {
   deadline.settle()
 }
 
+const context = new AsyncLocalStorage()
+
+function oneRequestInContext(url) {
+  return context.run({}, () => oneRequest(url))
+}
+
+const requestOf = isOurs ? oneRequestUnderDeadline : variant === inContext ? oneRequestInContext : oneRequest
+
 serve({
   async run({ port, requests, atOnce }) {
     const url = `http://127.0.0.1:${port}/`
-    const took = isOurs ? oneRequestUnderDeadline : oneRequest
     const before = cpuMicroseconds()
     const startedAt = performance.now()
     let left = requests
@@ -31,7 +39,7 @@ serve({
       Array.from({ length: atOnce }, async () => {
         while (left > 0) {
           left -= 1
-          await took(url)
+          await requestOf(url)
         }
       }),
     )

@@ -4,10 +4,14 @@ const limit = 5_000
 const bare = 'bare'
 const byHand = 'AbortSignal.timeout'
 
+/** A caller that has an async context and nothing else: what no deadline that is found by itself can cost less than. */
+export const inContext = 'AsyncLocalStorage alone'
+
 /** Each client bare, with a timeout by hand, and with timebudget; every call reads its answer to the end. */
 export const clients = {
   fetch: {
     [bare]: () => async (url) => (await fetch(url)).text(),
+    [inContext]: () => async (url) => (await fetch(url)).text(),
     [byHand]: () => async (url) => (await fetch(url, { signal: AbortSignal.timeout(limit) })).text(),
     'timebudget, fetch': async () => {
       const { fetch } = await import('@timebudget/clients/fetch')
@@ -21,12 +25,17 @@ export const clients = {
   },
   'undici.request': {
     [bare]: () => undici({}),
+    [inContext]: () => undici({}),
+    'interceptor that does nothing': () => undici({ interceptor: (dispatch) => passingOn(dispatch) }),
     [byHand]: () => undici({ signalOf: () => AbortSignal.timeout(limit) }),
     timebudget: async () =>
       undici({ interceptor: (await import('@timebudget/clients/undici')).deadlineInterceptor() }),
   },
   'node:http': {
     [bare]: () => nodeHttp({ request: httpRequest }),
+    [inContext]: () => nodeHttp({ request: httpRequest }),
+    'two headers by hand': () =>
+      nodeHttp({ request: httpRequest, optionsOf: () => ({ headers: twoHeaders }) }),
     [byHand]: () =>
       nodeHttp({ request: httpRequest, optionsOf: () => ({ signal: AbortSignal.timeout(limit) }) }),
     timebudget: async () => nodeHttp({ request: (await import('@timebudget/clients/node-http')).request }),
@@ -36,6 +45,39 @@ export const clients = {
       return nodeHttp({ request: httpRequest, optionsOf: () => ({ agent }) })
     },
   },
+}
+
+const twoHeaders = { 'x-request-deadline': '1800000000000', 'x-request-timeout-ms': '60000' }
+
+/** The least that an interceptor does which wants to hear how a call goes. */
+function passingOn(dispatch) {
+  return (options, handler) => dispatch(options, new PassingHandler(handler))
+}
+
+class PassingHandler {
+  constructor(inner) {
+    this.inner = inner
+  }
+
+  onRequestStart(controller, context) {
+    this.inner.onRequestStart?.(controller, context)
+  }
+
+  onResponseStart(controller, status, headers, text) {
+    this.inner.onResponseStart?.(controller, status, headers, text)
+  }
+
+  onResponseData(controller, chunk) {
+    this.inner.onResponseData?.(controller, chunk)
+  }
+
+  onResponseEnd(controller, trailers) {
+    this.inner.onResponseEnd?.(controller, trailers)
+  }
+
+  onResponseError(controller, error) {
+    this.inner.onResponseError?.(controller, error)
+  }
 }
 
 async function undici({ signalOf, interceptor }) {

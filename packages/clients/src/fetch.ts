@@ -1,4 +1,4 @@
-import { type Outcome, type RunningOperation, waitOutTheEdge } from '@timebudget/core'
+import { type RunningOperation, waitOutTheEdge } from '@timebudget/core'
 import { failureOf, isOutOfTime } from './failure.ts'
 import { asRequest, type Fetch, type Followed, followUnderDeadline, readRequest } from './followed-fetch.ts'
 import {
@@ -6,7 +6,7 @@ import {
   deadlineOfCall,
   isBounded,
   outcomeOfAnswer,
-  type ResolvedClientOptions,
+  type PeerAnswer,
   resolveClientOptions,
   startCall,
 } from './outgoing.ts'
@@ -63,7 +63,8 @@ export function wrapFetch(base: Fetch = globalFetch, options: ClientOptions<Fetc
         running,
         followUnderDeadline({ base, input, init, call, running, signal, resolved }),
       )
-      const outcome = await readAnswer(followed, running, resolved)
+      const outcome = outcomeOfAnswer(new FetchAnswer(followed), running, resolved)
+      if (isOutOfTime(outcome)) await throwIfOvertaken(followed.response, running)
       return watchBody(followed.response, running, { outcome, redirected: followed.redirected, toFailure })
     } catch (error) {
       throw await toFailure(running, error)
@@ -90,25 +91,31 @@ function untilCutOff(running: RunningOperation, followed: Promise<Followed>): Pr
   })
 }
 
-/** How the call ends for us; throws what the deadline ends with if the peer gave up a moment before it. */
-async function readAnswer(
-  { response, url }: Followed,
-  running: RunningOperation,
-  resolved: ResolvedClientOptions<FetchCall>,
-): Promise<Outcome> {
-  const outcome = outcomeOfAnswer(
-    {
-      url,
-      status: response.status,
-      serverTiming: response.headers.get('server-timing') ?? undefined,
-      deadlineOutcome: response.headers.get('x-deadline-outcome') ?? undefined,
-    },
-    running,
-    resolved,
-  )
-  if (!isOutOfTime(outcome)) return outcome
+/** A header is looked up only for who asks: each time costs as much as a deadline. */
+class FetchAnswer implements PeerAnswer {
+  readonly url: URL
+  readonly #response: Response
+
+  constructor({ url, response }: Followed) {
+    this.url = url
+    this.#response = response
+  }
+
+  get status(): number {
+    return this.#response.status
+  }
+  get serverTiming(): string | undefined {
+    return this.#response.headers.get('server-timing') ?? undefined
+  }
+  get deadlineOutcome(): string | undefined {
+    return this.#response.headers.get('x-deadline-outcome') ?? undefined
+  }
+}
+
+/** Throws what the deadline ends with if the peer gave up a moment before it. */
+async function throwIfOvertaken(response: Response, running: RunningOperation): Promise<void> {
   await waitOutTheEdge(running.deadline)
-  if (running.deadline.reason === undefined) return outcome
+  if (running.deadline.reason === undefined) return
   await response.body?.cancel()
   throw running.deadline.reason
 }

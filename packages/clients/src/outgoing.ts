@@ -185,15 +185,17 @@ export function outcomeOfAnswer(
   running: RunningOperation,
   { trusts }: Pick<ResolvedClientOptions<never>, 'trusts'>,
 ): Outcome {
-  if (answer.serverTiming !== undefined && trusts(answer.url)) {
-    running.deadline.ledger.addPeer(running.entry, parseServerTiming(answer.serverTiming))
+  const { status, serverTiming } = answer
+  if (serverTiming !== undefined && trusts(answer.url)) {
+    running.deadline.ledger.addPeer(running.entry, parseServerTiming(serverTiming))
   }
-  if (answer.status < 500) return 'ok'
-  if (!isOutcome(answer.deadlineOutcome)) return 'upstream_error'
+  if (status < 500) return 'ok'
+  const { deadlineOutcome } = answer
+  if (!isOutcome(deadlineOutcome)) return 'upstream_error'
   // the peer's deadline was our own timeout for it: an ordinary timeout, with time left for something else
-  return answer.deadlineOutcome === 'deadline_exceeded' && hasOwnLimit(running)
+  return deadlineOutcome === 'deadline_exceeded' && hasOwnLimit(running)
     ? 'operation_timeout'
-    : answer.deadlineOutcome
+    : deadlineOutcome
 }
 
 /** Whether the operation had less than all of the request's time. */

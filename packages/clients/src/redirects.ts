@@ -21,8 +21,9 @@ export const mostRedirects = 20
 
 /** The Location that a response redirects to, if it does. */
 export function redirectTarget(response: Response, from: URL): URL | undefined {
+  if (!redirectStatuses.has(response.status)) return undefined
   const location = response.headers.get('location')
-  if (!redirectStatuses.has(response.status) || location === null) return undefined
+  if (location === null) return undefined
   const target = URL.canParse(location, from.href) ? new URL(location, from) : undefined
   if (target === undefined) throw fetchFailed(`the Location of a redirect cannot be read`)
   if (target.protocol !== 'http:' && target.protocol !== 'https:') {
