@@ -1,6 +1,7 @@
 import type { DeadlineWatcher } from './armed.ts'
 import type { Clock } from './clock.ts'
 import type { Deadline } from './deadline.ts'
+import type { DeadlineOrigin } from './deadline-origin.ts'
 import type { TimerOwner } from './deadline-timers.ts'
 import type { TimeBudgetError } from './errors.ts'
 import type { LedgerEntry } from './ledger.ts'
@@ -28,8 +29,10 @@ export interface DeadlineInternals extends TimerOwner<Deadline> {
   }): Deadline
   /** Which attempt of the same work it stands for, from 1. */
   setAttempt(deadline: Deadline, attempt: number): void
-  /** One of ours that ends when another copy's deadline does. */
-  following(other: Deadline): Deadline
+  /** Ends the deadline when the signal aborts. */
+  follow(deadline: Deadline, signal: AbortSignal): void
+  /** What it knows of where it comes from, to be added to. */
+  originOf(deadline: Deadline): DeadlineOrigin
   /** A child whose end is an operation's timeout, holding the operation that runs in it. */
   forOperation(
     parent: Deadline | undefined,
@@ -52,4 +55,11 @@ export interface DeadlineInternals extends TimerOwner<Deadline> {
   /** Whoever works under it hands it on themselves: its operations use no async context. */
   spareContext(deadline: Deadline): void
   sparesContext(deadline: Deadline): boolean
+}
+
+export let internals: DeadlineInternals
+
+/** For the class alone, whose private fields these functions reach. */
+export function provideInternals(provided: DeadlineInternals): void {
+  internals = provided
 }

@@ -1,5 +1,6 @@
-import type { Clock } from './clock.ts'
+import { type Clock, systemClock } from './clock.ts'
 import type { Deadline } from './deadline.ts'
+import { internals } from './deadline-internals.ts'
 import type { Duration } from './duration.ts'
 
 /** What a new deadline is bound to. */
@@ -33,3 +34,9 @@ export const childOptionNames: readonly string[] = [
   'reserve',
   'label',
 ] as const satisfies (keyof ChildOptions)[]
+
+/** The clock of a new deadline: as asked for, else its parent's, else the process's own. */
+export function clockFor({ clock, parent }: DeadlineOptions): Clock {
+  if (clock !== undefined) return clock
+  return parent !== undefined && internals.isOurs(parent) ? internals.clockOf(parent) : systemClock
+}

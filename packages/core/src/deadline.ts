@@ -1,10 +1,12 @@
+import { adopt } from './adopt.ts'
 import type { DeadlineWatcher } from './armed.ts'
 import { type Clock, systemClock } from './clock.ts'
-import type { DeadlineInternals } from './deadline-internals.ts'
+import { internals, provideInternals } from './deadline-internals.ts'
 import { DeadlineLinks } from './deadline-links.ts'
 import {
   type ChildOptions,
   childOptionNames,
+  clockFor,
   deadlineOptionNames,
   type DeadlineOptions,
 } from './deadline-options.ts'
@@ -20,6 +22,8 @@ import { abortUnder, controllerOf } from './signal-deadline.ts'
 import type { TimerBucket } from './timer-bucket.ts'
 import { defaultSkewTolerance } from './wire/skew.ts'
 
+export { adopt, internals }
+
 /** Between what a new deadline lies; monotonic milliseconds. */
 interface Bounds {
   readonly startedAt: number
@@ -28,14 +32,6 @@ interface Bounds {
   /** It ends no later. */
   readonly latest: number
 }
-
-/** Why a deadline has ended, and when. */
-interface Ending {
-  readonly reason: TimeBudgetError
-  readonly at: number
-}
-
-export let internals: DeadlineInternals
 
 /**
  * The moment at which a piece of work must be finished. It knows what is left, aborts its signal then, hands out
@@ -50,7 +46,7 @@ export class Deadline {
   readonly #parent: Deadline | undefined
   readonly #work: LimitedWork | undefined
   #origin: DeadlineOrigin | undefined
-  #ending: Ending | undefined
+  #ending: { readonly reason: TimeBudgetError; readonly at: number } | undefined
   /** Settled: its work is over, or all who had to hear of its end have; it holds nothing any more. */
   #state: 'open' | 'holding the process' | 'settled' = 'open'
   /** Where it is in its timers, while it is. */
@@ -111,7 +107,7 @@ export class Deadline {
   }
 
   static {
-    internals = {
+    provideInternals({
       isOurs: (value) => #endsAt in value,
       momentOf: (deadline) => deadline.#endsAt,
       place(deadline, bucket, place) {
@@ -141,14 +137,8 @@ export class Deadline {
         if (skewTolerance !== defaultSkewTolerance) deadline.#knownOrigin().skewTolerance = skewTolerance
         return deadline
       },
-      following(other) {
-        const deadline = Deadline.after(other.remaining())
-        const origin = deadline.#knownOrigin()
-        origin.epochMs = other.expiresAt
-        origin.other = other
-        deadline.#follow(other.signal)
-        return deadline
-      },
+      follow: (deadline, signal) => deadline.#follow(signal),
+      originOf: (deadline) => deadline.#knownOrigin(),
       forOperation(parent, { name, timeout, reserve, signal }) {
         const work = new LimitedWork(name, { isOperation: true })
         const deadline = (parent ?? Deadline.after(Infinity)).#narrow(timeout, reserve, work)
@@ -176,7 +166,7 @@ export class Deadline {
         const parent = deadline.#parent
         return deadline.#origin?.sparesContext ?? (parent !== undefined && internals.sparesContext(parent))
       },
-    }
+    })
   }
 
   /** A name for messages and traces. */
@@ -445,23 +435,4 @@ export class Deadline {
       above = above.#parent
     return above !== undefined && above.#arm(now) ? above : undefined
   }
-}
-
-function clockFor({ clock, parent }: DeadlineOptions): Clock {
-  if (clock !== undefined) return clock
-  return parent !== undefined && internals.isOurs(parent) ? internals.clockOf(parent) : systemClock
-}
-
-// One for each, so that the operations of one request share a ledger and a listener here too.
-const adopted = new WeakMap<Deadline, Deadline>()
-
-/** A deadline that another copy of this package made, as one of ours. */
-export function adopt(deadline: Deadline): Deadline {
-  if (internals.isOurs(deadline)) return deadline
-  let ours = adopted.get(deadline)
-  if (ours === undefined) {
-    ours = internals.following(deadline)
-    adopted.set(deadline, ours)
-  }
-  return ours
 }
