@@ -1,8 +1,9 @@
 import { describe, expect, test } from 'vitest'
 import { ManualClock } from '@timebudget/core/testing'
 import type { Clock } from '../src/clock.ts'
-import { internals } from '../src/deadline.ts'
+import { Deadline, internals } from '../src/deadline.ts'
 import { DeadlineTimers, timersOf } from '../src/deadline-timers.ts'
+import { startOperation } from '../src/running-operation.ts'
 
 class Entry {
   readonly at: number
@@ -197,6 +198,26 @@ describe('timers', () => {
     expect(wakeUps).toBeLessThanOrEqual(4)
   })
 
+  test('that were removed are not woken up for once others have been', () => {
+    const clock = new ManualClock()
+    const delays: number[] = []
+    const noting: Clock = {
+      now: () => clock.now(),
+      epoch: () => clock.epoch(),
+      wakeAfter(delay, wake) {
+        delays.push(delay)
+        return clock.wakeAfter(delay, wake)
+      },
+    }
+    const timers = new Timers(noting)
+    const [first, removed, last] = [new Entry(10, clock), new Entry(20, clock), new Entry(100, clock)]
+    for (const entry of [first, removed, last]) timers.add(entry)
+    timers.remove(removed)
+    clock.advance(1_000)
+    expect(last.firedAt).toBe(100)
+    expect(delays).toEqual([10, 90])
+  })
+
   test('that a native timer wakes too early wait for the rest', () => {
     const clock = new ManualClock()
     const early: Clock = {
@@ -280,6 +301,18 @@ describe('held timers', () => {
       timers.remove(entry)
     }
     expect(clock.isHeld).toBe(false)
+  })
+
+  test('of an operation keep it alive until that has ended, whatever else goes on', () => {
+    const clock = new HoldingClock()
+    const deadline = Deadline.after(1_000, { clock })
+    internals.watch(deadline, { isOver: () => false, deadlineEnded: () => undefined }, { hold: false })
+    expect(clock.isHeld).toBe(false)
+    const running = startOperation('x', { deadline })
+    expect(clock.isHeld).toBe(true)
+    running.end()
+    expect(clock.isHeld).toBe(false)
+    expect(clock.pendingTimers).toBe(1)
   })
 
   test('hold on over every wake-up on the way to a far moment', () => {

@@ -44,3 +44,13 @@ test('a watcher of a deadline that has ended is told so when it comes', () => {
   const watcher = { isOver: () => false, deadlineEnded: () => expect.unreachable() }
   expect(internals.watch(deadline, watcher, { hold: false })).toBe(deadline.reason)
 })
+
+test('a watcher that settles what is below, as it hears of the end, lets what is below that hear of it too', () => {
+  const clock = new ManualClock()
+  const deadline = Deadline.after(1_000, { clock }).child({ timeout: 500 })
+  const below = deadline.child({})
+  const { signal } = below.child({})
+  internals.watch(deadline, { isOver: () => false, deadlineEnded: () => below.settle() }, { hold: false })
+  deadline.cancel()
+  expect(signal.reason).toBe(deadline.reason)
+})
