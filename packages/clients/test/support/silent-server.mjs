@@ -81,8 +81,8 @@ if (Number.parseInt(process.versions.node, 10) >= 22) {
 
 /** Whether the server sees the next call, and when it sees that call end. */
 function watch() {
-  const seen = { call: false, left: undefined }
-  seen.left = new Promise((resolve) => {
+  const seen = { call: false }
+  const left = new Promise((resolve) => {
     const leave = () => resolve(performance.now())
     silent.once('request', (call) => {
       seen.call = true
@@ -93,14 +93,14 @@ function watch() {
       stream.once('close', leave).on('error', () => undefined)
     })
   })
-  return seen
+  return { seen, left }
 }
 
 /** A client whose first call takes all its time to get ready, as on a busy machine, is asked anew. */
 async function tell(call, attempts = 3) {
   silent.removeAllListeners('request').on('request', () => undefined)
   silentHttp2.removeAllListeners('stream')
-  const seen = watch()
+  const { seen, left } = watch()
   const deadline = Deadline.after(budget)
   const error = await runWithDeadline(deadline, call).then(
     () => 'it was answered',
@@ -110,7 +110,7 @@ async function tell(call, attempts = 3) {
   const [after, [entry, ...others]] = [deadline.elapsed(), deadline.ledger.entries]
   if (!seen.call && attempts > 1) return tell(call, attempts - 1)
   const closedAt = await Promise.race([
-    seen.left,
+    left,
     new Promise((resolve) => setTimeout(resolve, 2_000, Infinity).unref()),
   ])
   deadline.settle()

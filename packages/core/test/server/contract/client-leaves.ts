@@ -104,10 +104,9 @@ export function clientLeavesContract(host: Host): void {
       await expectClientClosed(server)
     })
 
-    const sentAhead = test.runIf(host.protocol === 'http/1.1')
-    sentAhead.each([true, false])(
-      'ends every request that it had sent ahead; ambient: %s',
-      async (ambient) => {
+    for (const ambient of [true, false]) {
+      const title = `ends every request that it had sent ahead${ambient ? '' : ', without an ambient context'}`
+      test.runIf(host.protocol === 'http/1.1')(title, async () => {
         await using server = await serve(host, { handler: forever, options: { ...options, ambient } })
         const socket = connect(server.port, 'localhost')
         socket.write('GET /1 HTTP/1.1\r\nhost: a\r\n\r\nGET /2 HTTP/1.1\r\nhost: a\r\n\r\n')
@@ -115,8 +114,8 @@ export function clientLeavesContract(host: Host): void {
         socket.destroy()
         await server.finished.nth(2)
         expect(server.finished.all.map(({ outcome }) => outcome)).toEqual(['client_closed', 'client_closed'])
-      },
-    )
+      })
+    }
   })
 
   describe('a client that leaves a moment before the end', () => {
