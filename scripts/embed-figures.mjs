@@ -9,6 +9,7 @@ const nodes = ['20', '22', '24', '26']
 
 const costs = [
   ['node:http: a hello world', 'timebudget', '`node:http`'],
+  ['node:http: a hello world', 'AsyncLocalStorage.run alone', '', '`AsyncLocalStorage` alone'],
   ['Express: a hello world', 'timebudget', 'Express'],
   ['Express: a hello world', 'connect-timeout', '', 'connect-timeout'],
   ['Koa: a hello world', 'timebudget', 'Koa'],
@@ -17,6 +18,8 @@ const costs = [
   ['Fastify: a hello world', 'handlerTimeout', '', '`handlerTimeout`'],
   ['node:http: a call', 'timebudget', '`node:http`', undefined, 'calls'],
   ['node:http: a call', 'AbortSignal.timeout', '', '`AbortSignal.timeout`', 'calls'],
+  ['undici.request: a call', 'timebudget', '`undici.request`', undefined, 'calls'],
+  ['undici.request: a call', 'AbortSignal.timeout', '', '`AbortSignal.timeout`', 'calls'],
   ['fetch: a call', 'timebudget, fetch', '`fetch`', undefined, 'calls'],
   ['fetch: a call', 'AbortSignal.timeout', '', '`AbortSignal.timeout`', 'calls'],
 ]

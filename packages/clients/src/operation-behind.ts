@@ -1,6 +1,6 @@
 import type { RunningOperation } from '@timebudget/core'
 
-// not a WeakMap: with one entry for each call that alone costs a fifth of it, most of it in garbage collections
+// not a WeakMap: an entry for each call is work for every garbage collection
 const operationOfSignal: unique symbol = Symbol('timebudget.operation')
 type TiedSignal = AbortSignal & { [operationOfSignal]?: RunningOperation }
 

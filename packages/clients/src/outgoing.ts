@@ -7,6 +7,7 @@ import {
   type Floor,
   isOutcome,
   type Outcome,
+  refuseUnknownOptions,
   type RunningOperation,
   startOperation,
 } from '@timebudget/core'
@@ -55,11 +56,22 @@ export interface ResolvedClientOptions<Call> {
   readonly headerNames: ReadonlySet<string>
 }
 
-/** @throws TypeError that names the option which cannot be read. */
+const optionNames = [
+  'timeout',
+  'floor',
+  'operation',
+  'requireDeadline',
+  'propagateTo',
+  'trust',
+  'emit',
+] as const satisfies (keyof ClientOptions<never>)[]
+
+/** @throws TypeError that names the option which does not exist or cannot be read. */
 export function resolveClientOptions<Call>(
   options: ClientOptions<Call>,
   defaultName: string,
 ): ResolvedClientOptions<Call> {
+  refuseUnknownOptions(options, optionNames)
   const { operation = defaultName, emit = defaultEmit, timeout, floor } = options
   const propagateTo = options.propagateTo ?? true
   for (const name of emit) {

@@ -18,7 +18,7 @@ export function guardForInterceptors(inner: Dispatcher.DispatchHandler, parts: C
 
 /**
  * Of the older generation wherever that is understood, as undici 7 speaks it within: for the newer one it would make a
- * record of an answer's headers, of that a list, and of that a record again (bench/outbound: 'empty interceptor').
+ * record of an answer's headers, of that a list, and of that a record again (bench/outbound: 'interceptor that does nothing').
  */
 export function guardForDispatcher(inner: Dispatcher.DispatchHandler, parts: CallParts): Guard {
   const isLegacy = typeof inner.onConnect === 'function'

@@ -1,4 +1,4 @@
-import type { DeadlineWatcher } from './armed.ts'
+import type { DeadlineWatcher } from './deadline-watcher.ts'
 import type { Clock } from './clock.ts'
 import type { Deadline } from './deadline.ts'
 import type { DeadlineOrigin } from './deadline-origin.ts'

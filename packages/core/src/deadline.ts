@@ -1,5 +1,5 @@
 import { adopt } from './adopt.ts'
-import type { DeadlineWatcher } from './armed.ts'
+import type { DeadlineWatcher } from './deadline-watcher.ts'
 import { type Clock, systemClock } from './clock.ts'
 import { internals, provideInternals } from './deadline-internals.ts'
 import { DeadlineLinks } from './deadline-links.ts'

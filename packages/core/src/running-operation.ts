@@ -1,4 +1,4 @@
-import type { DeadlineWatcher } from './armed.ts'
+import type { DeadlineWatcher } from './deadline-watcher.ts'
 import { currentDeadline, runWithDeadline } from './current.ts'
 import { adopt, type Deadline, internals } from './deadline.ts'
 import {

@@ -1,5 +1,5 @@
 import type { EventEmitter } from 'node:events'
-import type { DeadlineWatcher } from '../armed.ts'
+import type { DeadlineWatcher } from '../deadline-watcher.ts'
 import { currentDeadline } from '../current.ts'
 import { adopt, Deadline } from '../deadline.ts'
 import type { Duration } from '../duration.ts'

@@ -1,6 +1,6 @@
 import type { EventEmitter } from 'node:events'
 import type { IncomingMessage, ServerResponse } from 'node:http'
-import type { DeadlineWatcher } from '../armed.ts'
+import type { DeadlineWatcher } from '../deadline-watcher.ts'
 import { type Deadline, internals } from '../deadline.ts'
 import { CancelledError, ClientClosedError, findTimeBudgetError, type TimeBudgetError } from '../errors.ts'
 import { isOutcome, type Outcome } from '../outcome.ts'

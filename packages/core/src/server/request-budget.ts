@@ -1,5 +1,5 @@
 import type { EventEmitter } from 'node:events'
-import type { DeadlineWatcher } from '../armed.ts'
+import type { DeadlineWatcher } from '../deadline-watcher.ts'
 import { runWithDeadline } from '../current.ts'
 import { Deadline, internals } from '../deadline.ts'
 import { isLearned, parseFloor, teachFloor } from '../duration.ts'
