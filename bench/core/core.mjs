@@ -33,8 +33,8 @@ async function runPieces(worker, { quick }) {
 async function runLive(start, { quick }) {
   const variants = [
     ...counts.map((count) => ({ name: `${count.toLocaleString('en')} live`, kind: 'deadlines', count })),
-    { name: 'objects of that size alone, 1,000', kind: 'objects', count: 1_000 },
-    { name: 'objects of that size alone, 1,000,000', kind: 'objects', count: 1_000_000 },
+    { name: 'objects in a list alone, 1,000', kind: 'objects', count: 1_000 },
+    { name: 'objects in a list alone, 1,000,000', kind: 'objects', count: 1_000_000 },
   ]
   for (const variant of variants) variant.worker = await start()
   const measured = await interleave(
