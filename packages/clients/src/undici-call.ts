@@ -123,3 +123,29 @@ export abstract class GuardedCall implements Stamping {
     })
   }
 }
+
+/** What an answer to an attempt says of itself, whichever generation's headers it has. */
+export abstract class AttemptAnswer<Headers> implements PeerAnswer {
+  readonly status: number
+  readonly #attempt: Attempt
+  readonly #headers: Headers
+
+  constructor(attempt: Attempt, status: number, headers: Headers) {
+    this.status = status
+    this.#attempt = attempt
+    this.#headers = headers
+  }
+
+  /** All values of that name, in lower case, as a list. */
+  protected abstract header(headers: Headers, name: string): string | undefined
+
+  get url(): URL {
+    return this.#attempt.url
+  }
+  get serverTiming(): string | undefined {
+    return this.header(this.#headers, 'server-timing')
+  }
+  get deadlineOutcome(): string | undefined {
+    return this.header(this.#headers, 'x-deadline-outcome')
+  }
+}

@@ -1,6 +1,5 @@
 import type { Dispatcher } from 'undici'
-import type { PeerAnswer } from './outgoing.ts'
-import { type Abort, type Attempt, type CallParts, GuardedCall } from './undici-call.ts'
+import { type Abort, AttemptAnswer, type CallParts, GuardedCall } from './undici-call.ts'
 
 type Handler = Dispatcher.DispatchHandler
 type RawHeaders = readonly (Buffer | string)[]
@@ -62,39 +61,18 @@ export class LegacyGuard extends GuardedCall implements Handler {
   }
 }
 
-class LegacyAnswer implements PeerAnswer {
-  readonly status: number
-  readonly #attempt: Attempt
-  readonly #headers: RawHeaders
-
-  constructor(attempt: Attempt, status: number, headers: RawHeaders) {
-    this.status = status
-    this.#attempt = attempt
-    this.#headers = headers
+class LegacyAnswer extends AttemptAnswer<RawHeaders> {
+  protected override header(headers: RawHeaders, name: string): string | undefined {
+    let values: string | undefined
+    for (let index = 0; index + 1 < headers.length; index += 2) {
+      const written = headers[index]
+      // decoded only where it can be the one: nearly every answer has none
+      if (written?.length !== name.length || written.toString('latin1').toLowerCase() !== name) continue
+      const value = String(headers[index + 1])
+      values = values === undefined ? value : `${values}, ${value}`
+    }
+    return values
   }
-
-  get url(): URL {
-    return this.#attempt.url
-  }
-  get serverTiming(): string | undefined {
-    return rawHeader(this.#headers, 'server-timing')
-  }
-  get deadlineOutcome(): string | undefined {
-    return rawHeader(this.#headers, 'x-deadline-outcome')
-  }
-}
-
-/** All values of that name, as a list. */
-function rawHeader(headers: RawHeaders, name: string): string | undefined {
-  let values: string | undefined
-  for (let index = 0; index + 1 < headers.length; index += 2) {
-    const written = headers[index]
-    // decoded only where it can be the one: nearly every answer has none
-    if (written?.length !== name.length || written.toString('latin1').toLowerCase() !== name) continue
-    const value = String(headers[index + 1])
-    values = values === undefined ? value : `${values}, ${value}`
-  }
-  return values
 }
 
 function ignore(): void {}

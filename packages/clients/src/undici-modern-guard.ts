@@ -1,6 +1,5 @@
 import type { Dispatcher } from 'undici'
-import type { PeerAnswer } from './outgoing.ts'
-import { type Attempt, type CallParts, GuardedCall } from './undici-call.ts'
+import { AttemptAnswer, type CallParts, GuardedCall } from './undici-call.ts'
 
 type Handler = Dispatcher.DispatchHandler
 type Controller = Dispatcher.DispatchController
@@ -93,25 +92,9 @@ class ShownController implements Controller {
   }
 }
 
-class ModernAnswer implements PeerAnswer {
-  readonly status: number
-  readonly #attempt: Attempt
-  readonly #headers: Headers
-
-  constructor(attempt: Attempt, status: number, headers: Headers) {
-    this.status = status
-    this.#attempt = attempt
-    this.#headers = headers
-  }
-
-  get url(): URL {
-    return this.#attempt.url
-  }
-  get serverTiming(): string | undefined {
-    return this.#headers['server-timing']?.toString()
-  }
-  get deadlineOutcome(): string | undefined {
-    return this.#headers['x-deadline-outcome']?.toString()
+class ModernAnswer extends AttemptAnswer<Headers> {
+  protected override header(headers: Headers, name: string): string | undefined {
+    return headers[name]?.toString()
   }
 }
 
