@@ -10,11 +10,13 @@ export function withContext(store, work) {
 }
 
 /**
- * The least that hears of an exchange's end and can stand before a late answer: one object, and methods that do nothing but
- * ask it and go on. No deadline, no timer.
+ * The least that reads whether a request brings a deadline, hears of its end and can stand before a late answer: one object
+ * with a moment, filed by the second in which that lies, and methods that do nothing but ask it and go on. No deadline that
+ * anybody could be given, no timer, no errors, no events.
  */
 export function guarded(request, response) {
   const state = new State(request, response)
+  state.file(hasDeadline(request.headers) ? 0 : budget)
   request[stateKey] = state
   response[stateKey] = state
   request.emit = emitOfRequest
@@ -25,15 +27,47 @@ export function guarded(request, response) {
   return [request, response]
 }
 
+function hasDeadline(headers) {
+  for (const name in headers) if (name === 'x-request-timeout-ms') return true
+  return false
+}
+
+/** Both, as everything needs them that makes a deadline known to all that a request's handlers call. */
+export function guardedInContext(request, response, work) {
+  guarded(request, response)
+  return storage.run(request, work)
+}
+
+/** What lets middleware go on at the deadline even if the handler does not, and nothing else. */
+export function raced(work) {
+  return new Promise((resolve, reject) => {
+    work().then(resolve, reject)
+  })
+}
+
+const budget = 5_000
+const bySecond = Array.from({ length: 64 }, () => [])
+
 class State {
   isOver = false
-  deadline = undefined
+  endsAt = 0
+  place = 0
   reason = undefined
-  options = undefined
 
   constructor(request, response) {
     this.request = request
     this.response = response
+  }
+
+  file(left) {
+    this.endsAt = performance.now() + left
+    const list = this.list
+    this.place = list.length
+    list.push(this)
+  }
+
+  get list() {
+    return bySecond[Math.floor(this.endsAt / 1_000) % bySecond.length]
   }
 
   isTooLate() {
@@ -41,7 +75,13 @@ class State {
   }
 
   heard(event) {
-    if (event === 'finish') this.isOver = true
+    if (this.isOver || (event !== 'finish' && event !== 'close')) return
+    this.isOver = true
+    const list = this.list
+    const last = list.pop()
+    if (last === this) return
+    list[this.place] = last
+    last.place = this.place
   }
 }
 

@@ -1,10 +1,11 @@
-import { guarded, withContext } from './floors.mjs'
+import { guarded, guardedInContext, raced, withContext } from './floors.mjs'
 
 const text = 'hello world'
 const budget = 5_000
 const ours = { default: budget }
-export const contextAlone = 'AsyncLocalStorage.run alone'
+const contextAlone = 'AsyncLocalStorage.run alone'
 export const guardsAlone = 'guarded methods alone'
+export const bothAlone = 'both alone'
 
 /** What requests that are never answered wait for, and are held by: else a promise that nobody settles is collected. */
 const waiting = []
@@ -21,6 +22,8 @@ export const servers = {
     'timebudget, ambient: false': async () => (await withDeadline())(plain, { ...ours, ambient: false }),
     [contextAlone]: () => (request, response) => withContext(request, () => plain(request, response)),
     [guardsAlone]: () => (request, response) => plain(...guarded(request, response)),
+    [bothAlone]: () => (request, response) =>
+      guardedInContext(request, response, () => plain(request, response)),
     'AbortSignal.timeout and any': () => (request, response) => {
       const left = new AbortController()
       response.on('close', () => left.abort())
@@ -34,6 +37,8 @@ export const servers = {
     'timebudget, ambient: false': async () =>
       express([(await import('@timebudget/express')).deadline({ ...ours, ambient: false })]),
     [contextAlone]: () => express([(request, _response, next) => withContext(request, next)]),
+    [guardsAlone]: () => express([guardedAndNext]),
+    [bothAlone]: () => express([guardedInContext]),
     'connect-timeout': async () => express([(await import('connect-timeout')).default(budget)]),
     'express-timeout-handler': async () =>
       express([
@@ -49,6 +54,8 @@ export const servers = {
     'timebudget, ambient: false': async () =>
       koa([(await import('@timebudget/koa')).deadline({ ...ours, ambient: false })]),
     [contextAlone]: () => koa([({ req }, next) => withContext(req, next)]),
+    [guardsAlone]: () => koa([({ req, res }, next) => guarded(req, res) && raced(next)]),
+    [bothAlone]: () => koa([({ req, res }, next) => guardedInContext(req, res, () => raced(next))]),
     'koa-timeout-v2': async () => koa([(await import('koa-timeout-v2')).default(budget)]),
   },
   Fastify: {
@@ -61,6 +68,8 @@ export const servers = {
         options: { ...ours, ambient: false },
       }),
     [contextAlone]: () => fastify({ plugin: contextPlugin }),
+    [guardsAlone]: () => fastify({ plugin: guardingPlugin }),
+    [bothAlone]: () => fastify({ plugin: guardingContextPlugin }),
     handlerTimeout: () => fastify({ settings: { handlerTimeout: budget } }),
   },
 }
@@ -79,6 +88,21 @@ async function contextPlugin(instance) {
   instance.addHook('onRequest', (request, _reply, next) => withContext(request, next))
 }
 contextPlugin[Symbol.for('skip-override')] = true
+
+async function guardingPlugin(instance) {
+  instance.addHook('onRequest', ({ raw }, reply, next) => guardedAndNext(raw, reply.raw, next))
+}
+guardingPlugin[Symbol.for('skip-override')] = true
+
+async function guardingContextPlugin(instance) {
+  instance.addHook('onRequest', ({ raw }, reply, next) => guardedInContext(raw, reply.raw, next))
+}
+guardingContextPlugin[Symbol.for('skip-override')] = true
+
+function guardedAndNext(request, response, next) {
+  guarded(request, response)
+  next()
+}
 
 async function withDeadline() {
   return (await import('@timebudget/core/server')).withDeadline

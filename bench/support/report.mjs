@@ -1,8 +1,15 @@
-/** Whether a target is met, in words. */
-export function verdictOf({ of, value, most, least, why }) {
+/**
+ * Whether a target is met, in words. A `floor` is what cost in the same run, by itself, what nothing can do without: a
+ * target below that is out of reach.
+ */
+export function verdictOf({ of, value, most, least, why, floor }) {
   const isMet = most === undefined ? value >= least : value <= most
+  const isOutOfReach = !isMet && floor !== undefined && floor.value > most
   const limit = most === undefined ? `at least ${shown(least)}` : `at most ${shown(most)}`
-  return { text: `${of} ${limit}${why === undefined ? '' : ` (${why})`}: ${isMet ? 'met' : 'MISSED'}`, isMet }
+  const verdict = isMet ? 'met' : isOutOfReach ? 'OUT OF REACH' : 'MISSED'
+  const compared = isMet || floor === undefined ? '' : `, ${floor.name}: ${shown(floor.value)}`
+  const text = `${of} ${limit}${why === undefined ? '' : ` (${why})`}: ${verdict}${compared}`
+  return { text, isMet, isOutOfReach }
 }
 
 /** A section's table as Markdown, each row with its targets beside it. */

@@ -26,8 +26,13 @@ export type ArrivalOptions<R> = Omit<ResolvedServerOptions, 'trust' | 'chooseBud
 }
 
 /** What a request's headers and the options come to. */
-export interface Arrival {
+export interface ReadArrival {
   readonly deadline: Deadline
+  readonly arrival: Arrival
+}
+
+/** How a request has arrived. */
+export interface Arrival {
   readonly source: DeadlineSource
   /** Whether the caller asked for more than `max`. */
   readonly clamped: boolean
@@ -42,15 +47,15 @@ export interface Arrival {
 const peerClocks = new PeerClocks()
 
 /** Reads the deadline of a request that has just arrived, and which attempt its caller says it is. */
-export function readArrival<R extends Arriving>(request: R, options: ArrivalOptions<R>): Arrival {
+export function readArrival<R extends Arriving>(request: R, options: ArrivalOptions<R>): ReadArrival {
   if (!carriesAny(request.headers, options.headersRead) || !isTrusted(request, options))
     return arrivalWithout(options)
-  const arrival = readDeadline(request, options)
-  internals.setAttempt(arrival.deadline, decodeAttempt(request.headers))
-  return arrival
+  const read = readDeadline(request, options)
+  internals.setAttempt(read.deadline, decodeAttempt(request.headers))
+  return read
 }
 
-function readDeadline<R extends Arriving>(request: R, options: ArrivalOptions<R>): Arrival {
+function readDeadline<R extends Arriving>(request: R, options: ArrivalOptions<R>): ReadArrival {
   const { clock } = options
   const peer = request.socket?.remoteAddress
   const now = clock.epoch()
@@ -75,15 +80,26 @@ function readDeadline<R extends Arriving>(request: R, options: ArrivalOptions<R>
     clock,
   })
   const refusal = options.shutdown?.refusal ?? refuse(received, options)
-  return { deadline, source: 'header', clamped, refusal, extra: clockMembers(received, now), malformedHeader }
+  const extra = clockMembers(received, now)
+  return { deadline, arrival: { source: 'header', clamped, refusal, extra, malformedHeader } }
 }
 
-function arrivalWithout(options: ArrivalOptions<never>, malformedHeader?: string): Arrival {
+function arrivalWithout(options: ArrivalOptions<never>, malformedHeader?: string): ReadArrival {
   const { clock, budget, skewTolerance, shutdown } = options
   const deadline = internals.fromWire({ remaining: budget, epochMs: undefined, skewTolerance, clock })
   const refusal = shutdown?.refusal
-  return { deadline, source: 'default', clamped: false, refusal, extra: undefined, malformedHeader }
+  const isPlain = refusal === undefined && malformedHeader === undefined
+  return { deadline, arrival: isPlain ? plainArrival : { ...plainArrival, refusal, malformedHeader } }
 }
+
+/** Of nearly all requests at an entry: one object for all of them. */
+const plainArrival: Arrival = Object.freeze({
+  source: 'default',
+  clamped: false,
+  refusal: undefined,
+  extra: undefined,
+  malformedHeader: undefined,
+})
 
 /** A decision that fails is none in the caller's favour. */
 function isTrusted<R>(request: R, { trust }: Pick<ArrivalOptions<R>, 'trust'>): boolean {

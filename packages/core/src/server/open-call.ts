@@ -69,9 +69,10 @@ export class OpenCall implements DeadlineWatcher, Stoppable {
     const outer = around === undefined ? undefined : adopt(around)
     this.#call = call
     this.#options = options
-    this.#arrival = outer === undefined ? readArrival(call, options) : undefined
+    const read = outer === undefined ? readArrival(call, options) : undefined
+    this.#arrival = read?.arrival
     this.#budget = new RequestBudget(this, {
-      entry: this.#arrival?.deadline ?? outer?.child({}) ?? Deadline.after(options.budget),
+      entry: read?.deadline ?? outer?.child({}) ?? Deadline.after(options.budget),
       arrival: this.#arrival,
       request: call,
       options,

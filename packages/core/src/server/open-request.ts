@@ -68,13 +68,9 @@ export class OpenRequest extends ClientWatch implements DeadlineWatcher, Exchang
     this.#options = options
     this.#beforeAnswer = beforeAnswer
     this.#onExceeded = options.onExceeded
-    this.#arrival = readArrival(request, options)
-    this.#budget = new RequestBudget(this, {
-      entry: this.#arrival.deadline,
-      arrival: this.#arrival,
-      request,
-      options,
-    })
+    const { deadline, arrival } = readArrival(request, options)
+    this.#arrival = arrival
+    this.#budget = new RequestBudget(this, { entry: deadline, arrival, request, options })
     this.original = originalMethods(request, response)
   }
 
