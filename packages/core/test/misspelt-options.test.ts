@@ -31,3 +31,13 @@ test('a deadline whose option is misspelt is not made', () => {
     'timeOut: no such option; there are timeout, reserve, label',
   )
 })
+
+test('what a library puts on Object.prototype is no misspelt option of anybody', async () => {
+  Object.defineProperty(Object.prototype, 'polluted', { value: 1, enumerable: true, configurable: true })
+  try {
+    await expect(operation('retrieve', { timeout: '1s' }, () => 'done')).resolves.toBe('done')
+    expect(Deadline.after('1s', {}).budget).toBe(1_000)
+  } finally {
+    Reflect.deleteProperty(Object.prototype, 'polluted')
+  }
+})
