@@ -33,11 +33,15 @@ test('a deadline whose option is misspelt is not made', () => {
 })
 
 test('what a library puts on Object.prototype is no misspelt option of anybody', async () => {
-  Object.defineProperty(Object.prototype, 'polluted', { value: 1, enumerable: true, configurable: true })
+  Object.defineProperty(Object.prototype, 'putThere', { value: 1, enumerable: true, configurable: true })
+  let answer: Promise<string>
+  let budget: number
   try {
-    await expect(operation('retrieve', { timeout: '1s' }, () => 'done')).resolves.toBe('done')
-    expect(Deadline.after('1s', {}).budget).toBe(1_000)
+    answer = operation('retrieve', { timeout: '1s' }, () => 'done')
+    budget = Deadline.after('1s', {}).budget
   } finally {
-    Reflect.deleteProperty(Object.prototype, 'polluted')
+    Reflect.deleteProperty(Object.prototype, 'putThere')
   }
+  await expect(answer).resolves.toBe('done')
+  expect(budget).toBe(1_000)
 })
