@@ -5,6 +5,7 @@ import { decodeDeadline, defaultAccept, encodeDeadline, PeerClock } from '@timeb
 // what a server arms its deadlines with is nothing for users
 import { internals } from '../../packages/core/dist/deadline.js'
 import { serve } from '../support/worker.mjs'
+import { LikeDeadline } from './floors.mjs'
 
 const budget = 5_000
 const watcher = { isOver: () => false, deadlineEnded() {} }
@@ -22,7 +23,7 @@ const stores = [{}, {}]
 // before each measurement, half of every figure were compiling. On a server there are always others.
 globalThis.others = [
   startOperation('another', { deadline: parent, timeout: '30m' }),
-  likeDeadline(performance.now(), budget),
+  new LikeDeadline(performance.now(), budget),
 ]
 
 /** One thing done `count` times; asynchronous things are awaited one after another. */
@@ -155,45 +156,17 @@ const kinds = {
     end: (deadline) => deadline.settle(),
   },
   /**
-   * What V8 and the processor's caches cost by themselves: objects of that size, each at a place in one list, by which it is
-   * taken out again. No timer, no moment, no end.
+   * What V8 and the processor's caches cost by themselves: objects of that size, in lists by the moment of each, as all must lie
+   * that are to be ended in order.
    */
   objects: {
     make(index) {
-      const object = likeDeadline(performance.now(), 60_000 + ((index * 7_919) % 600_000))
-      object.place = free.pop() ?? listed.length
-      listed[object.place] = object
+      const object = new LikeDeadline(performance.now(), 60_000 + ((index * 7_919) % 600_000))
+      object.file()
       return object
     },
-    end(object) {
-      object.state = 'settled'
-      listed[object.place] = undefined
-      free.push(object.place)
-    },
+    end: (object) => object.takeOut(),
   },
-}
-
-const listed = []
-const free = []
-
-/** What a deadline holds, in an object of its own: as many fields, and as many numbers that are not whole. */
-function likeDeadline(startedAt, budget) {
-  return {
-    budget,
-    clock: watcher,
-    startedAt,
-    endsAt: startedAt + budget,
-    parent: undefined,
-    work: undefined,
-    origin: undefined,
-    ending: undefined,
-    state: 'open',
-    bucket: watcher,
-    place: 0,
-    watcher,
-    links: undefined,
-    ledger: undefined,
-  }
 }
 
 /** Typed arrays lie beside the heap. */

@@ -1,7 +1,7 @@
 // A client of one kind: `node client-process.mjs "undici.request" "timebudget"`.
 import { Deadline, runWithDeadline } from '@timebudget/core'
 import { AsyncLocalStorage } from 'node:async_hooks'
-import { clients, inContext } from './clients.mjs'
+import { clients, inContext, leastAlone, leastByDispatcher } from './clients.mjs'
 import { cpuMicroseconds, serve } from '../support/worker.mjs'
 
 const [library, variant] = process.argv.slice(2)
@@ -27,7 +27,8 @@ function oneRequestInContext(url) {
   return context.run({}, () => oneRequest(url))
 }
 
-const requestOf = isOurs ? oneRequestUnderDeadline : variant === inContext ? oneRequestInContext : oneRequest
+const hasContext = [inContext, leastAlone, leastByDispatcher].includes(variant)
+const requestOf = isOurs ? oneRequestUnderDeadline : hasContext ? oneRequestInContext : oneRequest
 
 serve({
   async run({ port, requests, atOnce }) {

@@ -1,4 +1,5 @@
 import { Agent as HttpAgent, request as httpRequest } from 'node:http'
+import { leastFetch, leastRequest, passingOn, passingOnWithHeaders, passOnGlobally } from './floors.mjs'
 
 const limit = 5_000
 const bare = 'bare'
@@ -7,11 +8,20 @@ const byHand = 'AbortSignal.timeout'
 /** A caller that has an async context and nothing else: what no deadline that is found by itself can cost less than. */
 export const inContext = 'AsyncLocalStorage alone'
 
+/** And what else no call that keeps a deadline can do without, written by hand; in such a context too. */
+export const leastAlone = 'the least alone'
+export const leastByDispatcher = 'the least alone, by its dispatcher'
+
 /** Each client bare, with a timeout by hand, and with timebudget; every call reads its answer to the end. */
 export const clients = {
   fetch: {
     [bare]: () => async (url) => (await fetch(url)).text(),
     [inContext]: () => async (url) => (await fetch(url)).text(),
+    [leastAlone]: () => leastFetch,
+    [leastByDispatcher]: () => {
+      passOnGlobally()
+      return async (url) => (await fetch(url)).text()
+    },
     [byHand]: () => async (url) => (await fetch(url, { signal: AbortSignal.timeout(limit) })).text(),
     'timebudget, fetch': async () => {
       const { fetch } = await import('@timebudget/clients/fetch')
@@ -26,7 +36,8 @@ export const clients = {
   'undici.request': {
     [bare]: () => undici({}),
     [inContext]: () => undici({}),
-    'interceptor that does nothing': () => undici({ interceptor: (dispatch) => passingOn(dispatch) }),
+    'interceptor that does nothing': () => undici({ interceptor: passingOn }),
+    [leastAlone]: () => undici({ interceptor: passingOnWithHeaders }),
     [byHand]: () => undici({ signalOf: () => AbortSignal.timeout(limit) }),
     timebudget: async () =>
       undici({ interceptor: (await import('@timebudget/clients/undici')).deadlineInterceptor() }),
@@ -36,6 +47,7 @@ export const clients = {
     [inContext]: () => nodeHttp({ request: httpRequest }),
     'two headers by hand': () =>
       nodeHttp({ request: httpRequest, optionsOf: () => ({ headers: twoHeaders }) }),
+    [leastAlone]: () => nodeHttp({ request: leastRequest }),
     [byHand]: () =>
       nodeHttp({ request: httpRequest, optionsOf: () => ({ signal: AbortSignal.timeout(limit) }) }),
     timebudget: async () => nodeHttp({ request: (await import('@timebudget/clients/node-http')).request }),
@@ -48,37 +60,6 @@ export const clients = {
 }
 
 const twoHeaders = { 'x-request-deadline': '1800000000000', 'x-request-timeout-ms': '60000' }
-
-/** The least that an interceptor does which wants to hear how a call goes. */
-function passingOn(dispatch) {
-  return (options, handler) => dispatch(options, new PassingHandler(handler))
-}
-
-class PassingHandler {
-  constructor(inner) {
-    this.inner = inner
-  }
-
-  onRequestStart(controller, context) {
-    this.inner.onRequestStart?.(controller, context)
-  }
-
-  onResponseStart(controller, status, headers, text) {
-    this.inner.onResponseStart?.(controller, status, headers, text)
-  }
-
-  onResponseData(controller, chunk) {
-    this.inner.onResponseData?.(controller, chunk)
-  }
-
-  onResponseEnd(controller, trailers) {
-    this.inner.onResponseEnd?.(controller, trailers)
-  }
-
-  onResponseError(controller, error) {
-    this.inner.onResponseError?.(controller, error)
-  }
-}
 
 async function undici({ signalOf, interceptor }) {
   const { Agent, request } = await import('undici')

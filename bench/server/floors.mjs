@@ -1,5 +1,6 @@
 import { AsyncLocalStorage } from 'node:async_hooks'
 import { IncomingMessage, ServerResponse } from 'node:http'
+import { Filed } from '../support/filed.mjs'
 
 const storage = new AsyncLocalStorage()
 const stateKey = Symbol('state')
@@ -16,7 +17,6 @@ export function withContext(store, work) {
  */
 export function guarded(request, response) {
   const state = new State(request, response)
-  state.file(hasDeadline(request.headers) ? 0 : budget)
   request[stateKey] = state
   response[stateKey] = state
   request.emit = emitOfRequest
@@ -46,42 +46,16 @@ export function raced(work) {
 }
 
 const budget = 5_000
-const bySecond = Array.from({ length: 64 }, () => [])
 
-class State {
-  isOver = false
-  endsAt = 0
-  place = 0
-  reason = undefined
-
+class State extends Filed {
   constructor(request, response) {
+    super(hasDeadline(request.headers) ? 0 : budget)
     this.request = request
     this.response = response
   }
 
-  file(left) {
-    this.endsAt = performance.now() + left
-    const list = this.list
-    this.place = list.length
-    list.push(this)
-  }
-
-  get list() {
-    return bySecond[Math.floor(this.endsAt / 1_000) % bySecond.length]
-  }
-
-  isTooLate() {
-    return this.reason !== undefined
-  }
-
   heard(event) {
-    if (this.isOver || (event !== 'finish' && event !== 'close')) return
-    this.isOver = true
-    const list = this.list
-    const last = list.pop()
-    if (last === this) return
-    list[this.place] = last
-    last.place = this.place
+    if (event === 'finish' || event === 'close') this.over()
   }
 }
 
@@ -96,16 +70,16 @@ function emitOfResponse(...args) {
 }
 
 function writeHead(...args) {
-  if (this[stateKey].isTooLate()) return this
+  if (this[stateKey].reason !== undefined) return this
   return Reflect.apply(ServerResponse.prototype.writeHead, this, args)
 }
 
 function write(...args) {
-  if (this[stateKey].isTooLate()) return true
+  if (this[stateKey].reason !== undefined) return true
   return Reflect.apply(ServerResponse.prototype.write, this, args)
 }
 
 function end(...args) {
-  if (this[stateKey].isTooLate()) return this
+  if (this[stateKey].reason !== undefined) return this
   return Reflect.apply(ServerResponse.prototype.end, this, args)
 }

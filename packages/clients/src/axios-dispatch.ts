@@ -115,7 +115,7 @@ function redirect(options: Record<string, unknown>, attempt: Attempt): void {
   attempt.url = new URL(String(options['href']))
   const headers = options['headers'] as Record<string, unknown>
   for (const name of Object.keys(headers))
-    if (resolved.headerNames.has(name.toLowerCase())) delete headers[name]
+    if (resolved.headerNames.includes(name.toLowerCase())) delete headers[name]
   Object.assign(headers, headersFor(attempt.url, running.deadline, resolved))
 }
 

@@ -70,6 +70,15 @@ class GovernedBody implements GovernedResponse {
   destroying(error: Error | null, callback: Destroyed): void {
     const body = this.#body
     const running = this.#running
+    // the usual end: it has been read, and Node tidies up
+    if (error === null && running.isOver() && this.#breakage === undefined)
+      return this.#ownDestroy.call(body, error, callback)
+    this.#destroyingEarly(error, callback)
+  }
+
+  #destroyingEarly(error: Error | null, callback: Destroyed): void {
+    const body = this.#body
+    const running = this.#running
     // without an error, with the connection still there, or by abort() it is our own program that has read enough
     const isOwn = error === null || body.socket?.destroyed === false || body.req?.aborted === true
     if (isOwn) running.end('cancelled', error)

@@ -104,7 +104,7 @@ function withStamps(
   }: { readonly running: RunningOperation; readonly resolved: ResolvedClientOptions<NodeCall> },
 ): readonly unknown[] {
   const stamps = headersFor(url, running.deadline, resolved)
-  const isKept = (name: unknown): boolean => !resolved.headerNames.has(String(name).toLowerCase())
+  const isKept = (name: unknown): boolean => !resolved.headerNames.includes(String(name).toLowerCase())
   const headers = Array.isArray(options.headers)
     ? stampedList(options.headers, stamps, isKept)
     : {

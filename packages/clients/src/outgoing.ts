@@ -53,7 +53,7 @@ export interface ResolvedClientOptions<Call> {
   readonly trusts: HostTest
   readonly emit: readonly CodecName[]
   /** Lower-case names of the headers that we may write. */
-  readonly headerNames: ReadonlySet<string>
+  readonly headerNames: readonly string[]
 }
 
 const optionNames = [
@@ -89,7 +89,7 @@ export function resolveClientOptions<Call>(
     propagatesTo: propagateTo === true ? everyHost : hostTest(propagateTo, 'propagateTo'),
     trusts: hostTest(options.trust ?? isPrivateHost, 'trust'),
     emit: [...emit],
-    headerNames: new Set([attemptHeader, ...emit.map((name) => codecs[name].header)]),
+    headerNames: [attemptHeader, ...emit.map((name) => codecs[name].header)],
   })
 }
 

@@ -17,13 +17,15 @@ export interface Governing {
   readonly resolved: Pick<ResolvedClientOptions<never>, 'propagatesTo' | 'trusts' | 'emit' | 'headerNames'>
 }
 
+type OwnMethods = Pick<ClientRequest, 'emit' | 'destroy' | 'write' | 'end' | 'flushHeaders'>
+
 /** What happens to the request, in place of what Node would let happen. */
 export class GovernedRequest {
   readonly #request: ClientRequest
   readonly #running: RunningOperation
   readonly #governing: Governing
   /** The request's methods as they were. */
-  readonly own: Pick<ClientRequest, 'emit' | 'destroy' | 'write' | 'end' | 'flushHeaders'>
+  readonly own: OwnMethods
   #response: GovernedResponse | undefined
   /** What happened so close to the deadline that its end is waited for. */
   #held: Array<{ readonly event: string | symbol; readonly args: readonly unknown[] }> | undefined
@@ -33,8 +35,7 @@ export class GovernedRequest {
     this.#request = request
     this.#running = running
     this.#governing = governing
-    const { emit, destroy, write, end, flushHeaders } = request
-    this.own = { emit, destroy, write, end, flushHeaders }
+    this.own = ownMethods(request)
   }
 
   /** Stamps the headers if they are about to leave. */
@@ -168,24 +169,61 @@ export class GovernedRequest {
   }
 }
 
+let lastSeen: OwnMethods | undefined
+
+/** The same object for the same methods, which are those of Node's class for nearly all requests. */
+function ownMethods({ emit, destroy, write, end, flushHeaders }: ClientRequest): OwnMethods {
+  if (
+    lastSeen?.emit === emit &&
+    lastSeen.destroy === destroy &&
+    lastSeen.write === write &&
+    lastSeen.end === end &&
+    lastSeen.flushHeaders === flushHeaders
+  ) {
+    return lastSeen
+  }
+  lastSeen = { emit, destroy, write, end, flushHeaders }
+  return lastSeen
+}
+
 function hasNoBody({ statusCode }: IncomingMessage, method: string): boolean {
   return statusCode === 204 || statusCode === 304 || method === 'HEAD'
 }
 
 class NodeAnswer implements PeerAnswer {
-  readonly status: number
-  readonly serverTiming: string | undefined
-  readonly deadlineOutcome: string | undefined
   readonly #to: Destination
+  readonly #response: IncomingMessage
 
-  constructor(to: Destination, { statusCode = 0, headers }: IncomingMessage) {
-    this.status = statusCode
-    this.serverTiming = headers['server-timing']?.toString()
-    this.deadlineOutcome = headers['x-deadline-outcome']?.toString()
+  constructor(to: Destination, response: IncomingMessage) {
     this.#to = to
+    this.#response = response
+  }
+
+  get status(): number {
+    return this.#response.statusCode ?? 0
+  }
+
+  get serverTiming(): string | undefined {
+    return rawHeader(this.#response, 'server-timing')
+  }
+
+  get deadlineOutcome(): string | undefined {
+    return rawHeader(this.#response, 'x-deadline-outcome')
   }
 
   get url(): URL {
     return this.#to.url
   }
+}
+
+/** As Node's `headers` have it, which Node makes of all headers when the first is asked for: a caller may never ask. */
+function rawHeader({ rawHeaders }: IncomingMessage, name: string): string | undefined {
+  let found: string | undefined
+  for (let at = 0; at < rawHeaders.length; at += 2) {
+    const given = rawHeaders[at]
+    if (given?.length !== name.length || given.toLowerCase() !== name) continue
+    const value = rawHeaders[at + 1]
+    found = found === undefined ? value : `${found}, ${value}`
+  }
+  return found
 }

@@ -54,7 +54,7 @@ export abstract class GuardedCall implements Stamping {
     return this
   }
 
-  get replaced(): ReadonlySet<string> {
+  get replaced(): readonly string[] {
     return this.#resolved.headerNames
   }
 

@@ -7,7 +7,7 @@ export interface Stamping {
   /** What is to be written at this moment. */
   stamps(): Readonly<Record<string, string>>
   /** Lower-case names: what the caller, or an attempt before, wrote under them goes. */
-  readonly replaced: ReadonlySet<string>
+  readonly replaced: readonly string[]
 }
 
 /**
@@ -30,7 +30,7 @@ export class StampedHeaders {
     this.#stamping = stamping
     const { replaced } = stamping
     for (const [name, value] of pairs) {
-      if (value === undefined || value === null || replaced.has(name.toLowerCase())) continue
+      if (value === undefined || value === null || replaced.includes(name.toLowerCase())) continue
       const present = this[name]
       this[name] = present === undefined ? value : [present, value].flat()
     }
@@ -50,7 +50,7 @@ export class StampedHeaders {
 
   #stampedAnew(written: [string, string | string[]][]): [string, string | string[]][] {
     const { replaced } = this.#stamping
-    const kept = written.filter(([name]) => !replaced.has(name.toLowerCase()))
+    const kept = written.filter(([name]) => !replaced.includes(name.toLowerCase()))
     return [...kept, ...Object.entries(this.#stamping.stamps())]
   }
 }
