@@ -1,7 +1,7 @@
 import { once } from 'node:events'
-import http, { type ClientRequest, type IncomingMessage } from 'node:http'
+import http, { type ClientRequest, IncomingMessage } from 'node:http'
 import https from 'node:https'
-import type { AddressInfo } from 'node:net'
+import { type AddressInfo, Socket } from 'node:net'
 import { expect, test } from 'vitest'
 import { BudgetTooSmallError } from '@timebudget/core'
 import { slowUpstream } from '@timebudget/core/testing'
@@ -346,6 +346,23 @@ test('a body that breaks off right before the deadline has met the deadline', as
       asked.on('error', (error) => expect(error).toBe(deadline.reason))
       expect(await failureOf(textOf(response))).toBe(deadline.reason)
       expect(onlyEntry(deadline).outcome).toBe('deadline_exceeded')
+    })
+  }
+})
+
+test("the peer's report is read of what stands in for a response too, which may have no raw headers", async () => {
+  await using upstream = await slowUpstream({ delay: 60_000 })
+  for (const raw of [[], undefined]) {
+    await underDeadline(2_000, async (deadline) => {
+      const asked = request(upstream.url).on('error', () => {})
+      const standIn = Object.assign(new IncomingMessage(new Socket()), {
+        statusCode: 200,
+        headers: { 'server-timing': 'retrieve;dur=12' },
+        rawHeaders: raw,
+      })
+      asked.emit('response', standIn)
+      expect(deadline.ledger.entries.map(({ path }) => path)).toEqual(['http', 'http.retrieve'])
+      asked.destroy()
     })
   }
 })
