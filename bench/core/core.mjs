@@ -56,7 +56,7 @@ async function runLive(start, { quick }) {
     rows: variants.map((variant) => ({
       name: variant.name,
       figures: {
-        'bytes each': medianOf(measured, variant.name, 'bytes'),
+        'bytes each': bytesOf(variant),
         'ns to settle one and arm another': costOf(variant),
         'full GC, ms': leastOf(measured, variant.name, 'gc'),
       },

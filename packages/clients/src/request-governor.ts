@@ -10,6 +10,7 @@ import {
   type ResolvedClientOptions,
   tellOfSending,
 } from './outgoing.ts'
+import { rawHeader } from './raw-headers.ts'
 
 /** Where a request goes, and by which rules. */
 export interface Governing {
@@ -221,12 +222,5 @@ function headerOf(response: Partial<IncomingMessage>, name: string): string | un
   const { rawHeaders } = response
   // what stands in for a response, in tests for instance, may have been given nothing but `headers`
   if (rawHeaders === undefined || rawHeaders.length === 0) return response.headers?.[name]?.toString()
-  let found: string | undefined
-  for (let at = 0; at < rawHeaders.length; at += 2) {
-    const given = rawHeaders[at]
-    if (given?.length !== name.length || given.toLowerCase() !== name) continue
-    const value = rawHeaders[at + 1]
-    found = found === undefined ? value : `${found}, ${value}`
-  }
-  return found
+  return rawHeader(rawHeaders, name)
 }

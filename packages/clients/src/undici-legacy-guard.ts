@@ -1,8 +1,8 @@
 import type { Dispatcher } from 'undici'
+import { rawHeader, type RawHeaders } from './raw-headers.ts'
 import { type Abort, AttemptAnswer, type CallParts, GuardedCall } from './undici-call.ts'
 
 type Handler = Dispatcher.DispatchHandler
-type RawHeaders = readonly (Buffer | string)[]
 
 /** A guard of the generation that undici 6 knows. */
 export class LegacyGuard extends GuardedCall implements Handler {
@@ -63,15 +63,7 @@ export class LegacyGuard extends GuardedCall implements Handler {
 
 class LegacyAnswer extends AttemptAnswer<RawHeaders> {
   protected override header(headers: RawHeaders, name: string): string | undefined {
-    let values: string | undefined
-    for (let index = 0; index + 1 < headers.length; index += 2) {
-      const written = headers[index]
-      // decoded only where it can be the one: nearly every answer has none
-      if (written?.length !== name.length || written.toString('latin1').toLowerCase() !== name) continue
-      const value = String(headers[index + 1])
-      values = values === undefined ? value : `${values}, ${value}`
-    }
-    return values
+    return rawHeader(headers, name)
   }
 }
 
