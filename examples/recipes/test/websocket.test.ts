@@ -4,7 +4,6 @@ import { afterAll, afterEach, expect, test } from 'vitest'
 import { WebSocket } from 'ws'
 import { portOf } from './support/port-of.ts'
 
-const index = await slowUpstream()
 const quick = await slowUpstream({ delay: 0, body: 'three documents' })
 process.env['PORT'] = '0'
 const { server } = await import('../src/websocket.ts')
@@ -14,7 +13,7 @@ afterEach(() => {
 })
 afterAll(async () => {
   server.close()
-  await Promise.all([index.close(), quick.close()])
+  await quick.close()
 })
 
 async function connected(upstream: { readonly url: string }): Promise<WebSocket> {
@@ -43,14 +42,16 @@ test('a message is answered, and what it calls is told what is left of its time'
 })
 
 test('each message ends at its own deadline, with what it calls, and the connection goes on', async () => {
+  await using index = await slowUpstream()
   const socket = await connected(index)
   send(socket, { id: 'long', question: 'tea', timeout: 30_000 })
   const long = await index.nextRequest()
   let longEnded = false
   void long.abandoned.then(() => (longEnded = true))
-  send(socket, { id: 'short', question: 'tea', timeout: 150 })
+  const told = received(socket) // may come before we hear of the request
+  send(socket, { id: 'short', question: 'tea', timeout: 500 })
   const short = await index.nextRequest()
-  expect(await received(socket)).toEqual({ id: 'short', error: 'DEADLINE_EXCEEDED' })
+  expect(await told).toEqual({ id: 'short', error: 'DEADLINE_EXCEEDED' })
   expect(await short.abandoned).toBe(true)
   expect(longEnded).toBe(false)
   socket.close()
@@ -58,6 +59,7 @@ test('each message ends at its own deadline, with what it calls, and the connect
 })
 
 test('a client that closes, or vanishes, ends all that is done for its messages', async () => {
+  await using index = await slowUpstream()
   for (const leave of ['close', 'terminate'] as const) {
     const socket = await connected(index)
     for (const id of ['a', 'b']) send(socket, { id, question: 'tea', timeout: 30_000 })
@@ -68,6 +70,7 @@ test('a client that closes, or vanishes, ends all that is done for its messages'
 })
 
 test('a message gets five seconds by default, and a minute at most', async () => {
+  await using index = await slowUpstream()
   const socket = await connected(index)
   send(socket, { id: 'a', question: 'tea' })
   const { headers: byDefault } = await index.nextRequest()
